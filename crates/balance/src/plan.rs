@@ -162,6 +162,16 @@ pub struct ActiveFlow {
     pub left: u64,
 }
 
+/// What the last acknowledgement of a chunk says beside that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkAnswer {
+    /// The receiver asks that others go first: one of its ranks waits for a message that comes, and cannot use this one
+    /// before.
+    pub defers: bool,
+    /// A switch has marked a packet: congestion experienced.
+    pub marked: bool,
+}
+
 /// Why a flow asks for a new route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSignal {
@@ -244,9 +254,9 @@ pub trait Plan {
         let _ = (now, flows, fabric, out);
     }
 
-    /// The receiver of `flow`, a chunk, asks that others go first, or no longer does: told before [`Plan::sent`].
-    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
-        let _ = (flow, defers);
+    /// What came with the answer to `flow`, a chunk, where that may say anything: told before [`Plan::sent`].
+    fn hear(&mut self, flow: &FlowInfo, answer: ChunkAnswer) {
+        let _ = (flow, answer);
     }
 
     /// The last acknowledgement of `flow` is in. Appends to `out` what can leave now that was held back
@@ -325,8 +335,8 @@ impl Starts {
 }
 
 impl<P: Plan> Plan for Box<P> {
-    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
-        P::defer(self, flow, defers);
+    fn hear(&mut self, flow: &FlowInfo, answer: ChunkAnswer) {
+        P::hear(self, flow, answer);
     }
     fn port(&self, chunk: u32) -> Option<u8> {
         P::port(self, chunk)

@@ -175,9 +175,9 @@ macro_rules! schemes {
                     $(Planner::$Scheme(plan) => plan.rebalance(now, flows, fabric, out)),*
                 }
             }
-            /// As [`Plan::defer`].
-            pub fn defer(&mut self, flow: &FlowInfo, defers: bool) {
-                match self { $(Planner::$Scheme(plan) => plan.defer(flow, defers)),* }
+            /// As [`Plan::hear`].
+            pub fn hear(&mut self, flow: &FlowInfo, answer: ChunkAnswer) {
+                match self { $(Planner::$Scheme(plan) => plan.hear(flow, answer)),* }
             }
             /// As [`Plan::sent`].
             pub fn sent(

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use weft_balance::Planner;
-use weft_balance::plan::{FlowInfo, LossSignal, Subflow};
+use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Subflow};
 use weft_fabric::{Clos, Fabric};
 use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, Time, random};
@@ -106,7 +106,7 @@ fn a_message_whose_receiver_waits_for_another_one_has_little_out() {
         for (us, defers) in (10..).step_by(10).zip(defers) {
             let (_, one) = network.under_way.first_key_value().expect("something is out");
             let info = flow(one);
-            network.planner.defer(&info, *defers);
+            network.planner.hear(&info, ChunkAnswer { defers: *defers, marked: false });
             network.run(Time::us(us + 10));
         }
         network.under_way.values().map(|one| one.bytes).sum::<u64>()
@@ -116,6 +116,27 @@ fn a_message_whose_receiver_waits_for_another_one_has_little_out() {
     assert!(free > BDP / 2, "{free}");
     assert_eq!(most_out(&[], &[true, false]), free);
     assert_eq!(most_out(&[("defer", "false")], &[true]), free);
+}
+
+#[test]
+fn less_is_under_way_where_switches_mark_and_more_again_where_they_do_not() {
+    let out_after = |marks: &str, marked: u64, not_marked: u64| {
+        let options = [("window", "100"), ("most_window", "100"), ("marks", marks)];
+        let mut network = Network::new(&options, 0);
+        network.post(post(0, 4, 40_000_000));
+        for chunk in 0..marked + not_marked {
+            let (_, one) = network.under_way.first_key_value().expect("something is out");
+            let answer = ChunkAnswer { defers: false, marked: chunk < marked };
+            network.planner.hear(&flow(one), answer);
+            let next = network.coming.peek().map(|Reverse((at, _))| *at).expect("it comes");
+            network.run(next);
+        }
+        network.under_way.values().map(|one| one.bytes).sum::<u64>()
+    };
+    let least = BDP * 7 / 10;
+    assert_eq!(out_after("true", 1_000, 0), least.next_multiple_of(CHUNK));
+    assert_eq!(out_after("true", 1_000, 2_000), BDP);
+    assert_eq!(out_after("false", 1_000, 0), BDP);
 }
 
 #[test]

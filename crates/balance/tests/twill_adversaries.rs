@@ -360,7 +360,7 @@ fn rates(first: bool, last: bool, seed: u64) -> [f64; 2] {
 
 /// Four hosts have four uplinks. The two under Twill have half of each, so that a hashed flow has half
 /// of line rate, or a quarter where two meet: 0.44 in the mean, where four hashed flows have some
-/// 0.55. (Where uplinks are fewer than hosts flows that follow marks do starve: Twill follows none.)
+/// 0.55. Nothing is marked of Twill's here.
 #[test]
 fn hashed_flows_beside_twill_do_not_starve() {
     let (mut beside, mut alone) = (0.0, 0.0);

@@ -51,7 +51,8 @@ pub use interface::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 use crate::enforce::{Enforce, Hashing};
 use crate::forward::{Forward, Hops, Passing, PathStart, SwitchContext};
 use crate::plan::{
-    ActiveFlow, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Starts, Subflow,
+    ActiveFlow, ChunkAnswer, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route,
+    Starts, Subflow,
 };
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};

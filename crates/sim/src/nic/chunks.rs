@@ -6,7 +6,7 @@
 use crate::partition::OwnHost;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use weft_balance::plan::{Chunk, QueuePairId};
+use weft_balance::plan::{Chunk, ChunkAnswer, QueuePairId};
 use weft_units::Time;
 
 /// The chunks of a partition, by the number of their queue pair; empty where no scheme has any.
@@ -29,8 +29,8 @@ struct Watched {
     order: u64,
     /// Those on its queue pair below that had left when it began.
     after: u64,
-    /// Its receiver asks that others go first.
-    defers: bool,
+    /// What came with its last acknowledgement.
+    answer: ChunkAnswer,
 }
 
 impl Chunks {
@@ -60,8 +60,8 @@ impl Chunks {
         let here = here.and_then(|id| self.watched[*id as usize]);
         let after = here.map_or(order, |other| other.order);
         out.push_back(id);
-        self.watched[place] =
-            Some(Watched { chunk, timer: Time::MAX, order, after, defers: false });
+        let answer = ChunkAnswer::default();
+        self.watched[place] = Some(Watched { chunk, timer: Time::MAX, order, after, answer });
     }
 
     /// Queue pair `id` of `host` is done. Those whose chunks it shows to be lost.
@@ -99,16 +99,15 @@ impl Chunks {
     pub(super) fn queue_pair(&self, id: u32) -> Option<QueuePairId> {
         self.watched(id).map(|watched| watched.chunk.queue_pair)
     }
-    /// The receiver of what queue pair `id` carries asks that others go first.
-    #[cold]
-    pub(super) fn defer(&mut self, id: u32) {
-        if let Some(Some(watched)) = self.watched.get_mut(id as usize) {
-            watched.defers = true;
-        }
+    /// The last acknowledgement of what queue pair `id` carries is in. Whether that is a chunk.
+    pub(super) fn note_answer(&mut self, id: u32, answer: ChunkAnswer) -> bool {
+        let Some(Some(watched)) = self.watched.get_mut(id as usize) else { return false };
+        watched.answer = answer;
+        true
     }
-    /// Whether it does, of one with a chunk.
-    pub(super) fn defers(&self, id: u32) -> Option<bool> {
-        self.watched(id).map(|watched| watched.defers)
+    /// What came with that, of one with a chunk.
+    pub(super) fn answer(&self, id: u32) -> Option<ChunkAnswer> {
+        self.watched(id).map(|watched| watched.answer)
     }
     /// The time-out of queue pair `id`, where `usual` is that of the others.
     #[inline(always)]

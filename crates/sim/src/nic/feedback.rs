@@ -11,7 +11,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::World;
 use weft_balance::Steering;
-use weft_balance::plan::{LossSignal, QueuePairId, Route};
+use weft_balance::plan::{ChunkAnswer, LossSignal, QueuePairId, Route};
 use weft_balance::steer::{Feedback, TimeOut};
 use weft_fabric::Fabric;
 use weft_transport::{Acknowledgement, Carried, Loss, Reply, Sender, TransportConfig};
@@ -142,10 +142,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let rtt = flow.rtt(self.now, answer.seq);
         let ack = acknowledgement(self.now, answer, rtt);
-        if answer.defers {
-            self.nics.chunks.defer(id);
-            flow = &mut self.nics.senders[id as usize];
-        }
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
             if flow.hooks.hears() {
@@ -164,14 +160,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         }
         if done {
-            self.note_way_of_chunk(id, &packet);
+            self.note_answer_to_chunk(id, &packet, answer);
         }
         self.go_on(host, id, done);
     }
 
-    /// All of queue pair `id` is answered, the last of it by `packet`: its planner hears by which way, if it is a chunk.
-    pub(super) fn note_way_of_chunk(&mut self, id: u32, packet: &Packet) {
-        if self.nics.chunks.number(id).is_some() {
+    /// All of queue pair `id` is answered, the last of it by `packet`, which is `answer`. If it is a chunk, its planner
+    /// hears what that says, and by which way it came.
+    pub(super) fn note_answer_to_chunk(&mut self, id: u32, packet: &Packet, answer: Answer) {
+        let Answer { defers, echo: marked, .. } = answer;
+        if self.nics.chunks.note_answer(id, ChunkAnswer { defers, marked }) {
             self.nics.senders[id as usize].route = answered_route(self.config.fabric, packet);
         }
     }
@@ -361,8 +359,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.overtaken(host, lost);
         }
         let (planner, out) = (&mut self.nics.hosts[host].planner, &mut self.nics.subflows);
-        if let Some(defers) = self.nics.chunks.defers(id) {
-            planner.defer(&underway, defers);
+        if let Some(answer) = self.nics.chunks.answer(id) {
+            planner.hear(&underway, answer);
         }
         planner.sent(self.now, &underway, self.config.fabric, out);
         let deadline = planner.deadline();

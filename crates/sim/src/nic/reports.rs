@@ -151,9 +151,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             _ => flow.rtt_of_copy(now, seq, is_resent),
         };
         let heard = acknowledgement(now, answer, rtt);
-        if answer.defers {
-            self.nics.chunks.defer(id);
-        }
         self.hear_from_plane(id, port);
         let Some(done) = self.learn(id, &heard, answer, report) else { return };
         if !answer.is_nack {
@@ -180,7 +177,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.reroute(host, id, LossSignal::Nack);
         }
         if done {
-            self.note_way_of_chunk(id, &packet);
+            self.note_answer_to_chunk(id, &packet, answer);
         }
         self.go_on(host, id, done);
     }

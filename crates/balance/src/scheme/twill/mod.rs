@@ -62,6 +62,8 @@ pub struct Twill {
     pub order: Order,
     /// Whether hosts begin at different uplinks.
     pub rotate: bool,
+    /// Whether windows of receivers shrink where switches mark packets.
+    pub marks: bool,
     /// Whether messages wait whose receivers ask that others go first.
     pub defer: bool,
     /// A chunk is late after so much more than usual, in percent of the round trip of a lone chunk; zero: never.
@@ -128,6 +130,12 @@ impl Scheme for Twill {
                 meaning: "whether the hosts of a leaf begin at different uplinks",
             },
             OptionInfo {
+                key: "marks",
+                default: "true",
+                meaning: "whether less may be under way to a receiver where switches mark packets, as \
+                          under DCTCP",
+            },
+            OptionInfo {
                 key: "defer",
                 default: "true",
                 meaning: "whether little of a message is out while its receiver waits for another one \
@@ -180,6 +188,7 @@ impl Scheme for Twill {
             backlog: options.number("backlog", 1..=MOST)?,
             order: options.choice("order", &orders)?,
             rotate: options.flag("rotate")?,
+            marks: options.flag("marks")?,
             defer: options.flag("defer")?,
             late: options.number("late", 0..=MOST)?,
             time_out: options.number("time_out", 0..=MOST)?,

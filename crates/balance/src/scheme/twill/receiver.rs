@@ -3,6 +3,11 @@
 use super::links::Span;
 use weft_units::Time;
 
+/// By so much of what is new the part changes that is marked.
+const MARK_GAIN: f64 = 1.0 / 16.0;
+/// Marks make the window no smaller than this part of what it is at first.
+const LEAST: f64 = 0.7;
+
 /// What is known of a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
@@ -12,6 +17,8 @@ pub(super) struct Receiver {
     pub(super) windows: [f64; 2],
     /// The round trip of a lone chunk.
     pub(super) base: Time,
+    /// The part of what came back lately that was marked.
+    pub(super) marked: f64,
     /// The least queue of the bunch that is coming back, and of the one before.
     pub(super) least: [Span; 2],
     pub(super) in_bunch: u32,
@@ -45,6 +52,20 @@ impl Receiver {
     /// The links at the ends of the ways by `port`, where the NIC has several.
     pub(super) fn ends(&self, port: u8) -> &[u32] {
         self.ports.get(usize::from(port)).map_or(&[], |port| &port.ends)
+    }
+    /// A chunk of `bytes` has come back, marked or not. The window grows by the part `share` of it; where there are marks, and
+    /// until it is as large as at first again, it shrinks and grows as that of DCTCP, by chunks of `whole` bytes, but not
+    /// for good (Alizadeh et al. 2010, section 3.1; RFC 8257).
+    pub(super) fn resize(&mut self, bytes: u64, share: f64, is_marked: bool, whole: u64) {
+        let (bytes, whole) = (bytes as f64, whole as f64);
+        self.marked += (f64::from(u8::from(is_marked)) - self.marked) * MARK_GAIN;
+        self.window = if is_marked {
+            (self.window - bytes * self.marked / 2.0).max(self.windows[0] * LEAST)
+        } else if self.window < self.windows[0] {
+            self.window + whole * bytes / self.window
+        } else {
+            (self.window + bytes * share).min(self.windows[1])
+        };
     }
     /// A chunk has met a queue.
     pub(super) fn estimate(&mut self, queue: Span) {

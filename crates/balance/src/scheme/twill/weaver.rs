@@ -7,8 +7,8 @@ use super::ways::{Known, Network, Way, ports, usual};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
-    Carrier, Chunk, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Starts,
-    Subflow, Unsplit,
+    Carrier, Chunk, ChunkAnswer, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route,
+    Starts, Subflow, Unsplit,
 };
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
@@ -71,6 +71,8 @@ pub struct Weaver {
     backlog_at: Time,
     /// The queue that the chunks of this host meet.
     usual: Quartile,
+    /// A switch has marked what has just come back.
+    is_marked: bool,
     /// When something came back last that had crossed the network, and how many chunks have timed out since, and when.
     heard_at: Time,
     silent: (u32, Time),
@@ -137,6 +139,7 @@ impl Weaver {
             backlog: 0.0,
             backlog_at: Time::ZERO,
             usual: Quartile::default(),
+            is_marked: false,
             heard_at: Time::ZERO,
             silent: (0, Time::ZERO),
             flush_at: None,
@@ -182,6 +185,7 @@ impl Weaver {
             window: windows[0],
             windows,
             base: there + fabric.one_way(dst, self.host, ACK),
+            marked: 0.0,
             least: [Span::MAX; 2],
             in_bunch: 0,
             usual: Quartile::default(),
@@ -395,8 +399,6 @@ impl Weaver {
         receiver.in_bunch += 1;
         let least = receiver.least[0].min(receiver.least[1]);
         let share = ((LONG_QUEUE - least / base) / (LONG_QUEUE - 1.0)).clamp(0.0, 1.0);
-        receiver.window =
-            (receiver.window + chunk.sent.bytes as f64 * share).min(receiver.windows[1]);
         if receiver.in_bunch == BUNCH {
             receiver.least = [Span::MAX, receiver.least[0]];
             receiver.in_bunch = 0;
@@ -407,6 +409,7 @@ impl Weaver {
         receiver.usual.learn(queue);
         queues[receiver.number as usize] = receiver.usual.value();
         let usual = usual(queues, [ways.queue, receiver.number]);
+        receiver.resize(chunk.sent.bytes, share, self.is_marked, self.chunk);
         let back = Return {
             now,
             sent: chunk.sent,
@@ -467,10 +470,13 @@ impl Plan for Weaver {
         self.pump(now, fabric, out);
     }
 
-    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
-        if let Some(number) = flow.chunk.filter(|_| self.config.defer) {
-            self.queue.defer(self.under_way[number as usize].tag, defers);
+    fn hear(&mut self, flow: &FlowInfo, answer: ChunkAnswer) {
+        let Some(number) = flow.chunk else { return };
+        let chunk = self.under_way[number as usize];
+        if self.config.defer {
+            self.queue.defer(chunk.tag, answer.defers);
         }
+        self.is_marked = self.config.marks && answer.marked;
     }
 
     fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
