@@ -119,6 +119,26 @@ fn a_message_whose_receiver_waits_for_another_one_has_little_out() {
 }
 
 #[test]
+fn receivers_that_answer_nothing_leave_something_to_others() {
+    let options = [("window", "10000"), ("most_window", "10000"), ("backlog", "10000")];
+    let mut network = Network::new(&options, 0);
+    let out = |network: &Network, dst| {
+        network.under_way.values().filter(|one| one.dst == HostId(dst)).count()
+    };
+    // Of 256 chunks each may have as many as are left.
+    for (dst, share) in [(4, 128), (5, 64), (6, 32)] {
+        network.post(post(dst, dst, 4_000_000));
+        assert_eq!(out(&network, dst), share);
+    }
+    network.coming.clear();
+    network.post(post(7, 7, 4_000));
+    network.run(Time::us(100));
+    let to_last = network.left.iter().filter(|(_, one)| one.dst == HostId(7));
+    assert_eq!(to_last.map(|(_, one)| one.bytes).sum::<u64>(), 4_000);
+    assert_eq!(out(&network, 7), 0);
+}
+
+#[test]
 fn less_is_under_way_where_switches_mark_and_more_again_where_they_do_not() {
     let out_after = |marks: &str, marked: u64, not_marked: u64| {
         let options = [("window", "100"), ("most_window", "100"), ("marks", marks)];

@@ -58,6 +58,8 @@ pub struct Twill {
     pub most_window: u32,
     /// What the NIC has at a time, in the same unit.
     pub backlog: u32,
+    /// How many chunks a host has out, at the most: no more queue pairs are in use at a time.
+    pub most_out: u32,
     /// Which message goes first.
     pub order: Order,
     /// Whether hosts begin at different uplinks.
@@ -116,6 +118,12 @@ impl Scheme for Twill {
                 key: "backlog",
                 default: "100",
                 meaning: "what a NIC is given ahead of line rate, in percent of a BDP",
+            },
+            OptionInfo {
+                key: "most_out",
+                default: "256",
+                meaning: "how many chunks a host has out at the most; no more queue pairs are in use \
+                          at a time",
             },
             OptionInfo {
                 key: "order",
@@ -186,6 +194,7 @@ impl Scheme for Twill {
             window,
             most_window,
             backlog: options.number("backlog", 1..=MOST)?,
+            most_out: options.number("most_out", 1..=MOST)?,
             order: options.choice("order", &orders)?,
             rotate: options.flag("rotate")?,
             marks: options.flag("marks")?,

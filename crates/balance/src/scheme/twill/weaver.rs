@@ -209,8 +209,9 @@ impl Weaver {
         self.backlog = (self.backlog - gone).clamp(0.0, self.out as f64);
         self.backlog_at = now;
         let mut queue = std::mem::take(&mut self.queue);
-        let is_full = queue.offer(|rest| {
-            if self.backlog >= most {
+        let has_stopped = queue.offer(|rest| {
+            let chunks = self.under_way.len() - self.free.len();
+            if self.backlog >= most || chunks >= self.config.most_out as usize {
                 return Offer::Stop;
             }
             let post = rest.post;
@@ -236,6 +237,8 @@ impl Weaver {
         self.queue = queue;
         let wait = Time(((self.backlog - most).max(0.0) * time_of_byte) as u64 + 1);
         let pending = self.flush_at.filter(|at| *at > now);
+        // Else it goes on when something comes back.
+        let is_full = has_stopped && self.backlog >= most;
         self.flush_at = (is_full && !self.queue.is_empty()).then(|| pending.unwrap_or(now + wait));
     }
 
@@ -262,8 +265,11 @@ impl Weaver {
             receiver.window = receiver.windows[0];
             (receiver.least, receiver.in_bunch) = ([Span::MAX; 2], 0);
         }
-        let may_more = !rest.defers && (receiver.out as f64) < receiver.window;
-        receiver.out == 0 || may_more
+        // The more is out, the less may be out to each: a few that are slow leave something to others (dynamic thresholds,
+        // Choudhury and Hahne 1998).
+        let left = (u64::from(self.config.most_out) * self.chunk).saturating_sub(self.out);
+        let most = receiver.window.min(left as f64);
+        receiver.out == 0 || !rest.defers && (receiver.out as f64) < most
     }
 
     /// Sends a chunk of `bytes`: by which route, and as which.
