@@ -395,29 +395,4 @@ trials! {
         let share = loads[&half] as f64 / loads.values().sum::<u64>() as f64;
         prop_assert!((0.95..1.05).contains(&(share * 7.0)), "{share}");
     }
-
-    /// Whatever paths do: all arrives once, nothing is forgotten, and no path starves or is flooded for good.
-    fn any_delays_are_survived(
-        seed in any::<u64>(),
-        sizes in prop::collection::vec(1_u64..300_000, 1..20),
-        worst in 0_u64..50,
-    ) {
-        let mut network = Network::new(&[], 0);
-        let (delays, mut sent) = (Draw::new(seed, "delays"), 0);
-        network.noise = Box::new(move |path| {
-            sent += 1;
-            Time::ns(delays.at(sent, u64::from(path.0)) % (1_000 * worst + 1))
-        });
-        for (message, bytes) in sizes.iter().enumerate() {
-            network.post(post(message as u32, 4 + message as u32 % 4, *bytes));
-            network.now += Time::us(1);
-        }
-        network.run(Time::MAX);
-        prop_assert!(network.under_way.is_empty());
-        let mut arrived = BTreeMap::<u32, u64>::new();
-        for (_, subflow) in &network.left {
-            *arrived.entry(subflow.message.0).or_default() += subflow.bytes;
-        }
-        prop_assert!(arrived.into_values().eq(sizes));
-    }
 }

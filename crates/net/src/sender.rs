@@ -261,8 +261,10 @@ impl Sender {
         }
         if finished {
             let flow = &mut self.flows[answer.flow as usize];
-            let on_port = |way: &Route| self.ports.port(*way, flow.message.0) == answer.port;
-            flow.route = flow.before.filter(on_port).unwrap_or(flow.route);
+            if flow.underway().chunk.is_some() {
+                let on_port = |way: &Route| self.ports.port(*way, flow.message.0) == answer.port;
+                flow.route = flow.before.filter(on_port).unwrap_or(flow.route);
+            }
             self.finish(now, answer.flow);
             self.open_subflows(now);
         }
