@@ -3,7 +3,6 @@
 mod twill_network;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use weft_balance::Planner;
 use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Subflow};

@@ -58,7 +58,7 @@ pub struct Twill {
     pub most_window: u32,
     /// What the NIC has at a time, in the same unit.
     pub backlog: u32,
-    /// How many chunks a host has out, at the most: no more queue pairs are in use at a time.
+    /// A host has no more out than so many chunks, which bounds queue pairs.
     pub most_out: u32,
     /// Which message goes first.
     pub order: Order,
@@ -122,8 +122,8 @@ impl Scheme for Twill {
             OptionInfo {
                 key: "most_out",
                 default: "256",
-                meaning: "how many chunks a host has out at the most; no more queue pairs are in use \
-                          at a time",
+                meaning: "a host has no more out than so many chunks are, and to a receiver no more \
+                          than is left of that",
             },
             OptionInfo {
                 key: "order",

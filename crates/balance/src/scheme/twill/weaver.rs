@@ -150,6 +150,15 @@ impl Weaver {
     fn of_bdp(&self, percent: u32) -> f64 {
         self.bdp as f64 * f64::from(percent) / 100.0
     }
+    /// Payload that may be out.
+    fn most_out(&self) -> u64 {
+        u64::from(self.config.most_out) * self.chunk
+    }
+    /// Whether as many chunks are out as may be. Where most are parts of packets, they are not what fills the network.
+    fn is_out(&self) -> bool {
+        let chunks = self.under_way.len() - self.free.len();
+        chunks >= self.config.most_out as usize && self.out >= self.most_out() / 2
+    }
     /// How long a byte of payload is on the wire.
     fn time_of_byte(&self, fabric: &Fabric) -> Span {
         let bytes = (self.mtu + HEADERS) as f64 / self.mtu as f64;
@@ -210,8 +219,7 @@ impl Weaver {
         self.backlog_at = now;
         let mut queue = std::mem::take(&mut self.queue);
         let has_stopped = queue.offer(|rest| {
-            let chunks = self.under_way.len() - self.free.len();
-            if self.backlog >= most || chunks >= self.config.most_out as usize {
+            if self.backlog >= most || self.is_out() {
                 return Offer::Stop;
             }
             let post = rest.post;
@@ -260,6 +268,7 @@ impl Weaver {
             let receiver = self.receiver(fabric, dst);
             self.receivers.insert(dst, receiver);
         }
+        let left = self.most_out().saturating_sub(self.out);
         let receiver = self.receivers.get_mut(&dst).expect("it is there");
         if rest.parts == 0 && receiver.out == 0 && receiver.heard_at + receiver.base * IDLE < now {
             receiver.window = receiver.windows[0];
@@ -267,7 +276,6 @@ impl Weaver {
         }
         // The more is out, the less may be out to each: a few that are slow leave something to others (dynamic thresholds,
         // Choudhury and Hahne 1998).
-        let left = (u64::from(self.config.most_out) * self.chunk).saturating_sub(self.out);
         let most = receiver.window.min(left as f64);
         receiver.out == 0 || !rest.defers && (receiver.out as f64) < most
     }
