@@ -300,7 +300,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn is_patient(&mut self, id: u32, after: Time) -> bool {
         let flow = &self.nics.senders[id as usize];
         let (Some(chunk), host) = (self.nics.chunks.number(id), flow.src) else { return false };
-        if flow.sender.deadline(after).is_none_or(|at| at > self.now) {
+        let is_due = |after| flow.sender.deadline(after).is_some_and(|at| at <= self.now);
+        // Nobody is more patient than the NIC.
+        if !is_due(after) || is_due(self.config.transport.rto) {
             return false;
         }
         let underway = flow.underway(Some(chunk));

@@ -11,10 +11,10 @@
 //! - Chunks are handed to the NIC at line rate, and no more than it sends in about a round trip are there
 //!   at a time, so that a path is chosen late.
 //! - A receiver has a window. It begins small and grows while no long queue shows on all paths, so that
-//!   many who begin to send to one fill no buffer. It does not shrink while something is under way: who began earlier
-//!   keeps the right of way.
+//!   many who begin to send to one fill no buffer. It does not shrink while something is under way, so that who began
+//!   earlier keeps the right of way, but for a part of it where switches mark packets. What may be out at all is bounded, too.
 //! - A receiver that waits for a message of which some has come asks, with its answers, that those defer which it cannot
-//!   use before. Little of these is out then.
+//!   use before. One chunk at a time of such a message is out then.
 //!
 //! Where it leaves:
 //! - A host takes its paths to a leaf in turn, each as often, and its ports to a receiver. The hosts of a leaf begin at
@@ -25,8 +25,8 @@
 //!   beyond the queue of half the paths there and of three quarters of what its receiver had last, and the more the longer
 //!   these are, so that congestion of all paths moves nobody.
 //! - A chunk that is out for much longer times out, and goes again by another path. The link is left alone for a while,
-//!   eight times as long each time it happens again soon. Where nothing shows that the path is at fault, little goes
-//!   again at a time.
+//!   eight times as long each time it happens again soon, but no longer than until an answer comes by it. Where nothing
+//!   shows that the path is at fault, little goes again at a time.
 //!
 //! docs/twill.md says why, and shows what each part is worth.
 //!
