@@ -133,8 +133,8 @@ fn a_slow_link_that_heals_is_not_left_alone_where_queues_are_long() {
             "{exchange}[failures.one]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"degraded\"\n\
              lost = {lost}\nstart = \"100us\"\nduration = \"200us\"\n"
         );
-        // Marks keep queues shorter.
-        for (more, resends) in [("[balance]\nmarks = false\n", true), ("", false)] {
+        let long = "[balance]\nmarks = false\nmost_out = 100000\n";
+        for (more, resends) in [(long, true), ("", false)] {
             let run = run_over(4, "twill", &format!("{slow}{more}"), 3);
             assert!(!resends || column(&run, "retransmits") > 0.0);
             let slowdown = column(&run, "slowdown");
