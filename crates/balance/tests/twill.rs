@@ -271,19 +271,20 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
 fn a_path_that_answers_after_a_time_out_is_not_left_alone() {
     let load_later = |by_old_path: bool| {
         let mut network = Network::new(&[], 0);
-        // A chunk for each path.
+        // A chunk for each path, all of which have a queue of 100 us.
+        network.noise = Box::new(|_| Time::us(100));
         network.post(post(0, 4, 8_000));
         let (number, subflow) = network.under_way.pop_first().unwrap();
         network.coming.retain(|Reverse((_, other))| *other != number);
-        network.run(Time::us(100));
-        network.now = Time::us(100);
+        network.run(Time::us(110));
+        (network.now, network.noise) = (Time::us(110), Box::new(|_| Time::ZERO));
         let (now, fabric, info) = (network.now, &network.fabric, flow(&subflow));
         let again = network.planner.on_loss(now, &info, LossSignal::TimeOut, fabric).unwrap();
         let route = if by_old_path { info.route } else { again };
         network.planner.sent(now, &FlowInfo { route, ..info }, fabric, &mut Vec::new());
         network.post(post(1, 5, 4_000_000));
-        network.run(Time::us(300));
-        network.loads(Time::us(200)).get(&path(&subflow)).copied().unwrap_or(0)
+        network.run(Time::us(310));
+        network.loads(Time::us(210)).get(&path(&subflow)).copied().unwrap_or(0)
     };
     assert_eq!(load_later(false), 0);
     // A quarter of line rate for 100 us.

@@ -135,7 +135,7 @@ impl Link {
     pub(super) fn judge(&mut self, back: &Return, needed: usize) {
         let had = self.bytes as f64;
         match back.undone {
-            true => self.absolve(back.now),
+            true => self.absolve(back.now, back.excess > back.late),
             false => self.take(&back.sent),
         }
         self.excess.rotate_right(1);
@@ -169,11 +169,12 @@ impl Link {
         }
     }
 
-    /// What timed out on it was not lost.
-    fn absolve(&mut self, now: Time) {
+    /// What timed out on it was not lost, but perhaps late.
+    fn absolve(&mut self, now: Time, is_late: bool) {
         if self.is_barred(now) {
-            (self.barred_until, self.window) = (now, self.before);
+            self.barred_until = now;
             self.strikes = self.strikes.saturating_sub(1);
+            self.window = if is_late { self.window } else { self.before };
         }
     }
 
