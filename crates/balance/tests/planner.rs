@@ -264,7 +264,10 @@ fn starts_are_spread_and_the_same_for_all_schemes() {
     // Standard deviation of the mean: 1 us / sqrt(12 * 400) = 14 ns.
     assert!(mean.abs_diff(jitter.0 / 2) < 60_000, "{mean} ps");
     for scheme in SchemeConfig::all() {
-        assert_eq!(starts(scheme.clone(), 3), of_ecmp, "{scheme:?}");
+        let found = starts(scheme.clone(), 3);
+        // Twill has no more than 256 chunks out.
+        assert!(found.len() == 400 || scheme.info().watches && found.len() > 200, "{scheme:?}");
+        assert!(found.iter().all(|start| of_ecmp.contains(start)), "{scheme:?}");
     }
     assert_ne!(starts(Ecmp.into(), 4), of_ecmp);
 }
