@@ -68,7 +68,7 @@ fn jobs_that_are_alike_share_alike_where_uplinks_are_few() {
     for job in [RING, DOUBLING, ALL_TO_ALL] {
         let [one, other] = finishes(&run_over(4, "twill", &jobs("round-robin", &[job; 2]), 3));
         let [alone] = finishes(&run_over(4, "twill", &jobs("round-robin", &[job]), 3));
-        assert!(f64::max(one / other, other / one) < 1.15, "{job}: {one} {other}");
+        assert!(f64::max(one / other, other / one) < 1.05, "{job}: {one} {other}");
         assert!(f64::max(one, other) < alone * 2.05, "{job}: {one} {other} {alone}");
     }
 }
@@ -120,7 +120,7 @@ fn a_link_that_heals_carries_its_share_again() {
             assert!(broken < 0.4 && healed > 0.55, "{kind}: {broken} {healed}");
         }
         let slowdown = column(&healed, "slowdown");
-        assert!(slowdown < 1.2, "{kind}: {slowdown}");
+        assert!(slowdown < 1.18, "{kind}: {slowdown}");
     }
 }
 
