@@ -12,22 +12,20 @@ PLUGIN := python/weft/libnccl-net-weft.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
-# The demo's figures; the long all-to-all of 1 MB is in `make ethereal-2024`.
-DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 ETHEREAL := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes random-experiments ethereal-2025 ethereal-2025-as-coded ethereal-2024 \
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check test-programs soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check test-programs soak wheel image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
-	$(WEFT) run $(DEMO:%=$(ETHEREAL)/%.toml) -o out/demo
+	$(WEFT) demo -o out/demo
 
 all-schemes: build  ## every scheme in every scenario: one table, one heat map (eleven minutes)
 	$(WEFT) run experiments/all-schemes -o out/all-schemes
@@ -129,6 +127,16 @@ bench:  ## packet-hops per second on one core and two (4 minutes); the record go
 bench-large: build  ## large collectives and training iterations: time and memory (25 minutes); records as above
 	$(BIN)/python bench/large.py
 
+# Processors that wheels are for.
+PROCESSORS ?= x86_64 aarch64
+wheel: $(VENV)/ready  ## wheels for any Linux: command, core, NCCL plugin; into dist/ (PROCESSORS="x86_64 aarch64")
+	@$(BIN)/pip install --quiet --disable-pip-version-check ziglang cargo-zigbuild
+	$(BIN)/python packaging/wheels.py dist $(PROCESSORS)
+
+image:  ## a container with Weft (podman or docker)
+	@tool=$$(command -v podman || command -v docker) || { echo "image: neither podman nor docker is installed"; exit 1; }; \
+	$$tool build -f packaging/Containerfile -t weft .
+
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 
 $(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*')
@@ -193,4 +201,4 @@ system-packages:  ## installs what some tests need (Debian): Chromium, iproute2,
 	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
-	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out
+	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out dist

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import math
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +117,49 @@ def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = package.nothing_like_it
     assert set(package.__all__) == set(dir(package))
+
+
+def test_load_gives_what_the_command_line_wrote(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """The same frames and the same summary as from `simulate`."""
+    assert weft("run", small, "-o", "out", "-q").returncode == 0
+    simulated = package.simulate(small)
+    for place in ("out", "out/report.html"):
+        loaded = package.load(tmp_path / place)
+        for name in ("runs", "flows", "links", "series"):
+            assert_frame_equal(getattr(loaded, name), getattr(simulated, name))
+        assert loaded.summary == simulated.summary
+    with pytest.raises(package.ExperimentError, match="no results there"):
+        package.load(tmp_path / "nowhere")
+
+
+def test_a_notebook_shows_the_table(small: Path) -> None:
+    """With the cells of the text's table, and nothing of an experiment's name as HTML."""
+    result = package.simulate(small, seeds=1)
+    shown = result._repr_html_()
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", shown)
+    assert {"ecmp", "spray", "ethereal", "slowdown"} <= set(cells)
+    drawn = str(result).split()
+    numbers = [cell for cell in cells if re.fullmatch(r"\d\.\d+", cell)]
+    assert len(numbers) >= 3
+    assert all(number in drawn for number in numbers)
+    odd = result.runs.with_columns(experiment=pl.lit("<script>"))
+    assert "<script>" not in replace(result, runs=odd)._repr_html_()
+
+
+def test_frames_for_pandas(small: Path) -> None:
+    """A frame that is not there, or Pandas that is not, takes one line."""
+    result = package.simulate(small, seeds=1)
+    with pytest.raises(package.ExperimentError, match="no frame 'rows'; use one of runs, flows"):
+        result.to_pandas("rows")
+    if importlib.util.find_spec("pandas") and importlib.util.find_spec("pyarrow"):
+        assert list(result.to_pandas("flows").columns) == result.flows.columns
+    else:
+        with pytest.raises(package.ExperimentError, match=r"pip install 'weft-fabric\[notebook\]'"):
+            result.to_pandas()
+
+
+def test_list_has_what_the_command_line_lists(weft: Weft) -> None:
+    """And names the kinds that there are."""
+    assert package.list("schemes") == json.loads(weft("list", "schemes", "--json").stdout)
+    with pytest.raises(package.ExperimentError, match="use one of schemes, transports"):
+        package.list("scheme")

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from conftest import Weft, command, left_by, processes_of
-from weft import bench_net
 from weft import cluster as clusters
+from weft import version
 from weft.errors import ExperimentError
 from weft.testbed import bench, rank_processes, system
 
 MISSING = system.missing("nftables") or (
-    None if bench_net.PLUGIN.is_file() else "the plugin is not built: `make plugin` builds it"
+    None if version.PLUGIN.is_file() else "the plugin is not built: `make plugin` builds it"
 )
 needs_bed = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 

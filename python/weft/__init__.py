@@ -9,12 +9,24 @@ Everything is imported on first use, so that `weft --help` answers at once.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft._native import code_version
-    from weft.api import Result, capacity, schemes, simulate, topologies, transports, workloads
+    from weft.api import (
+        capacity,
+        load,
+        schemes,
+        simulate,
+        topologies,
+        transports,
+        workloads,
+    )
+    from weft.api import list_ as list
     from weft.errors import Cancelled, ExperimentError, StallError
+    from weft.result import Result
+    from weft.version import __version__, nccl_plugin_path
 
 __all__ = [
     "Cancelled",
@@ -22,8 +34,12 @@ __all__ = [
     "Result",
     "StallError",
     "WeftWarning",
+    "__version__",
     "capacity",
     "code_version",
+    "list",
+    "load",
+    "nccl_plugin_path",
     "schemes",
     "simulate",
     "topologies",
@@ -35,7 +51,9 @@ _HOME = {
     "Cancelled": "weft.errors",
     "ExperimentError": "weft.errors",
     "StallError": "weft.errors",
+    "__version__": "weft.version",
     "code_version": "weft._native",
+    "nccl_plugin_path": "weft.version",
 }
 
 
@@ -47,10 +65,12 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
-    value = getattr(importlib.import_module(_HOME.get(name, "weft.api")), name)
+    home = importlib.import_module(_HOME.get(name, "weft.api"))
+    # In `weft.api` the type `list` is needed, too.
+    value = getattr(home, "list_" if name == "list" else name)
     globals()[name] = value
     return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> Sequence[str]:
     return __all__

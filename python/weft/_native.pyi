@@ -37,6 +37,12 @@ class Progress:
 
 code_version: str
 """Version and hash of all native sources; part of the key of every result."""
+version: str
+"""The version of Weft, as releases have it."""
+commit: str
+"""The commit that the core was built from, `.dirty` behind it if files differed; empty: unknown."""
+target: str
+"""What the core was built for, as Rust names it: `x86_64-unknown-linux-gnu`."""
 
 def hold_panics() -> None:
     """Keep panics of all threads for :func:`held_panics`, instead of having Rust print them."""

@@ -1,4 +1,4 @@
-"""Weft from Python: `simulate`, `capacity`, and lists of what can be simulated."""
+"""Weft from Python: `simulate`, `load`, `capacity`, and lists of what can be simulated."""
 
 from __future__ import annotations
 
@@ -7,53 +7,16 @@ import operator
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.errors import ExperimentError, StallError
+from weft.result import Result
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
-@dataclass(frozen=True)
-class Result:
-    """What `simulate` returns: Polars data frames (`.to_pandas()` makes Pandas ones).
-
-    Times are in seconds (`_s`), sizes in bytes; `run` joins the frames.
-    """
-
-    runs: pl.DataFrame
-    """One row a run: swept keys, `cct_s`, `bound_s`, `slowdown`, drops, queue pairs, ..."""
-    flows: pl.DataFrame
-    """One row a message of each run: ends, bytes, start, finish, `fct_s`, retransmits."""
-    links: pl.DataFrame
-    """One row a port of each run: bytes, `utilisation`, drops, marks, `peak_queue_bytes`."""
-    collectives: pl.DataFrame
-    """One row a collective of each job: size, start, finish, `time_s`, `busbw_gb_s`."""
-    nodes: pl.DataFrame
-    """One row a node of each rank of each job, with `probe.timeline`."""
-    messages: pl.DataFrame
-    """One row a message between ranks over the fabric, with `probe.timeline`."""
-    series: pl.DataFrame
-    """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch", "goodput"),
-    `bytes`."""
-    timing: pl.DataFrame
-    """One row a run: `wall_s`, `build_s`, `events`, `threads`. Differs between machines."""
-    warnings: list[str]
-    """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
-    summary: dict[str, Any]
-    """Means over seeds, best values, and comparisons with printed results: what
-    `weft run --summary` prints of an experiment."""
-
-    def __str__(self) -> str:
-        """The table that the command line prints."""
-        from weft.report import tables
-
-        return tables.plain(self.runs)
+KINDS = ("schemes", "transports", "workloads", "topologies", "presets", "variables")
+"""What `weft list` and `weft.list` know."""
 
 
 def simulate(
@@ -113,6 +76,35 @@ def simulate(
     )
 
 
+def load(directory: str | os.PathLike[str]) -> Result:
+    """The results in a directory that `weft run -o` or `weft compare -o` has written.
+
+    Args:
+        directory: The directory, or the `report.html` in it.
+
+    Raises:
+        ExperimentError: There are none, or they are damaged; the line says what to do.
+    """
+    from weft.report import summary, views
+    from weft.study import study
+    from weft.study.store import TABLES
+
+    path = Path(directory)
+    kept = study.load(path.parent if path.suffix == ".html" else path)
+    described = [
+        summary.of(one, views.of(one, rows), len(rows))
+        for one in kept.study.experiments
+        if (rows := kept.rows(one))
+    ]
+    return Result(
+        runs=kept.runs,
+        timing=kept.timing,
+        **{name: getattr(kept, name).collect() for name in TABLES},
+        warnings=list(dict.fromkeys(w for one in kept.study.experiments for w in one.warnings)),
+        summary=described[0] if len(described) == 1 else {"experiments": described},
+    )
+
+
 def capacity(
     experiment: Mapping[str, Any] | str | os.PathLike[str], *, seed: int | None = None
 ) -> list[CapacityAnswer]:
@@ -138,6 +130,23 @@ def capacity(
     else:
         checked = inputs.from_file(Path(experiment))
     return capacity.of(checked, seed)
+
+
+def list_(kind: str) -> list[CatalogueEntry]:
+    """What can be simulated: `weft.list`.
+
+    Each entry has `name`, `summary`, `source`, and `options` with `key`, `default`, `meaning`.
+
+    Args:
+        kind: `"schemes"`, `"transports"`, `"workloads"`, `"topologies"`, `"presets"` or
+            `"variables"`.
+
+    Raises:
+        ExperimentError: There is no such kind.
+    """
+    if kind not in KINDS:
+        raise ExperimentError(f"list: {kind!r} is unknown; use one of {', '.join(KINDS)}")
+    return _catalogue(kind)
 
 
 def schemes() -> list[CatalogueEntry]:

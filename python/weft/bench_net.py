@@ -14,9 +14,7 @@ from typing import Any
 
 from weft import _native, internal_errors
 from weft.errors import ExperimentError
-
-PLUGIN = Path(__file__).parent / "libnccl-net-weft.so"
-"""Where `make plugin` puts ours."""
+from weft.version import PLUGIN
 
 _LARGEST = 1 << 34
 """Bytes of a collective: more is a slip of the finger."""

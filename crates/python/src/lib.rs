@@ -337,6 +337,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StallError", py.get_type::<StallError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add("code_version", CODE_VERSION)?;
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add("commit", env!("WEFT_COMMIT"))?;
+    module.add("target", env!("WEFT_TARGET"))?;
     module.add("GroupError", py.get_type::<group::GroupError>())?;
     module.add_class::<Cancel>()?;
     module.add_class::<Progress>()?;

@@ -13,6 +13,8 @@ from weft.cli import exit_status, options, testbed, topology, trace
 from weft.cli.bench_net import bench_net
 from weft.cli.capacity import capacity
 from weft.cli.compare import compare
+from weft.cli.demo import demo
+from weft.cli.doctor import doctor
 from weft.cli.list import list_
 from weft.cli.plan import plan
 from weft.cli.report import report
@@ -34,6 +36,8 @@ app.command()(capacity)
 app.command()(tune)
 app.command()(plan)
 app.command("list")(list_)
+app.command()(demo)
+app.command()(doctor)
 app.command()(report)
 app.command("switch-config")(switch_config)
 app.add_typer(trace.app, name="trace")
@@ -44,9 +48,9 @@ app.add_typer(testbed.app, name="testbed")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from weft import code_version
+        from weft import version
 
-        typer.echo(f"weft {code_version}")
+        typer.echo(version.text())
         raise typer.Exit
 
 
@@ -54,7 +58,12 @@ def _version(wanted: bool) -> None:
 def weft(
     _shown: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print version, commit, and what is in this installation.",
+        ),
     ] = False,
     _debug: Annotated[
         bool,

@@ -222,7 +222,7 @@ def text(table: Table, title: str, width: int) -> str:
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
-    return "\n".join([*drawn, rule, *textwrap.wrap(_below(table), width)])
+    return "\n".join([*drawn, rule, *textwrap.wrap(below(table), width)])
 
 
 Heads = list[tuple[str, str]]
@@ -241,11 +241,17 @@ def _widths(heads: Heads, grid: Grid) -> list[int]:
     return [max(map(len, column)) for column in columns]
 
 
-def plain(runs: pl.DataFrame) -> str:
+def of_frame(runs: pl.DataFrame) -> Table | None:
     """The table of a runs frame without an experiment; swept keys have a dot in their name."""
     swept = [name for name in runs.columns if "." in name]
     rows = [row | {"swept": {key: row[key] for key in swept}} for row in runs.iter_rows(named=True)]
-    return text(summarise(group(rows)), runs["experiment"][0], _ROOMY) if rows else "no runs"
+    return summarise(group(rows)) if rows else None
+
+
+def plain(runs: pl.DataFrame) -> str:
+    """The same as text."""
+    table = of_frame(runs)
+    return text(table, runs["experiment"][0], _ROOMY) if table else "no runs"
 
 
 def _two_lines(column: str) -> tuple[str, str]:
@@ -267,8 +273,8 @@ def _above(table: Table, section: Section) -> list[str]:
     return [section.category.label + bound]
 
 
-def _below(table: Table) -> str:
-    """The lines under the table."""
+def below(table: Table) -> str:
+    """What stands under the table: hosts, seeds, bound, definitions of columns."""
     bounds = _bounds(table)
     bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
     return "; ".join([f"{table.hosts}; {table.basis}{bound}", *table.notes])

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import api, bench_net
+from weft import api, bench_net, version
 from weft import cluster as clusters
 from weft._types import Row
 from weft.cluster import Cluster, Host
@@ -85,7 +85,7 @@ def run(path: Path, options: Options) -> dict[str, Any]:
 def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
     hosts = rank_processes.placed(cluster, options.ranks)
     size = bench_net.parse_size("--size", options.size)
-    plugin = options.plugin or bench_net.PLUGIN
+    plugin = options.plugin or version.PLUGIN
     if not plugin.is_file():
         mend = "name another" if options.plugin else "`make plugin` builds it"
         raise ExperimentError(f"--plugin: {plugin}: there is no such file; {mend}")

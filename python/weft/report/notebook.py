@@ -1,0 +1,35 @@
+"""The table of results for notebooks: HTML without scripts or styles of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from weft.report import tables
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def html(runs: pl.DataFrame) -> str:
+    """The table of a runs frame; the meaning of a column shows under the pointer."""
+    table = tables.of_frame(runs)
+    if table is None:
+        return "<p>no runs</p>"
+    title = escape(str(runs["experiment"][0]))
+    return f"<table><caption>{title}</caption>{''.join(_rows(table))}</table>"
+
+
+def _rows(table: tables.Table) -> Iterator[str]:
+    heads = zip(table.columns, table.meanings, strict=True)
+    cells = (f'<th title="{escape(meaning)}">{escape(head)}</th>' for head, meaning in heads)
+    yield f"<thead><tr><th>{escape(table.series_name)}</th>{''.join(cells)}</tr></thead><tbody>"
+    span = len(table.columns) + 1
+    for section in table.sections:
+        if section.category.label:
+            yield f'<tr><th colspan="{span}">{escape(section.category.label)}</th></tr>'
+        for line in section.lines:
+            numbers = "".join(f"<td>{escape(cell.text)}</td>" for cell in line.cells)
+            yield f"<tr><th>{escape(line.series)}</th>{numbers}</tr>"
+    yield f'</tbody><tfoot><tr><td colspan="{span}">{escape(tables.below(table))}</td></tr></tfoot>'

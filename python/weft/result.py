@@ -1,0 +1,77 @@
+"""Results as Python and notebooks see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import ExperimentError
+from weft.version import DISTRIBUTION
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `simulate` and `load` return: Polars data frames.
+
+    Times are in seconds (`_s`), sizes in bytes; `run` joins the frames. In a notebook it shows its
+    table.
+    """
+
+    runs: pl.DataFrame
+    """One row a run: swept keys, `cct_s`, `bound_s`, `slowdown`, drops, queue pairs, ..."""
+    flows: pl.DataFrame
+    """One row a message of each run: ends, bytes, start, finish, `fct_s`, retransmits."""
+    links: pl.DataFrame
+    """One row a port of each run: bytes, `utilisation`, drops, marks, `peak_queue_bytes`."""
+    collectives: pl.DataFrame
+    """One row a collective of each job: size, start, finish, `time_s`, `busbw_gb_s`."""
+    nodes: pl.DataFrame
+    """One row a node of each rank of each job, with `probe.timeline`."""
+    messages: pl.DataFrame
+    """One row a message between ranks over the fabric, with `probe.timeline`."""
+    series: pl.DataFrame
+    """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch", "goodput"),
+    `bytes`."""
+    timing: pl.DataFrame
+    """One row a run: `wall_s`, `build_s`, `events`, `threads`. Differs between machines."""
+    warnings: list[str]
+    """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
+    summary: dict[str, Any]
+    """Means over seeds, best values, and comparisons with printed results: what
+    `weft run --summary` prints of an experiment."""
+
+    def __str__(self) -> str:
+        """The table that the command line prints."""
+        from weft.report import tables
+
+        return tables.plain(self.runs)
+
+    def _repr_html_(self) -> str:
+        """The same table for a notebook."""
+        from weft.report import notebook
+
+        return notebook.html(self.runs)
+
+    def to_pandas(self, frame: str = "runs") -> pd.DataFrame:
+        """One of the frames for Pandas, which needs `pip install 'weft-fabric[notebook]'`.
+
+        Args:
+            frame: `"runs"`, `"flows"`, `"links"`, `"collectives"`, `"nodes"`, `"messages"`,
+                `"series"` or `"timing"`.
+
+        Raises:
+            ExperimentError: There is no such frame, or Pandas is not installed.
+        """
+        names = [one.name for one in fields(self) if one.name not in ("warnings", "summary")]
+        if frame not in names:
+            raise ExperimentError(f"to_pandas: no frame {frame!r}; use one of {', '.join(names)}")
+        try:
+            found: pl.DataFrame = getattr(self, frame)
+            return found.to_pandas()
+        except ImportError as error:
+            what = "to_pandas: pandas and pyarrow are needed; run: "
+            raise ExperimentError(f"{what}pip install '{DISTRIBUTION}[notebook]'") from error

@@ -1,0 +1,96 @@
+"""What is installed: versions, `weft doctor`, and a wheel on a machine with nothing but Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from conftest import Weft
+from weft import _native, version
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_version_says_commit_and_features(weft: Weft) -> None:
+    """The first line is the one of a release, the others say what results and features are."""
+    first, results, built, features = weft("--version").stdout.splitlines()
+    assert first == f"weft {package.__version__}"
+    assert re.fullmatch(r"weft \d+\.\d+\.\d+(\+[0-9a-f]{10}(\.dirty)?)?", first)
+    assert results.split() == ["results", package.code_version]
+    assert built.split()[-1] == _native.target
+    assert ("nccl-plugin" in features) == version.PLUGIN.exists()
+
+
+def test_doctor_names_what_is_missing_and_the_mend(weft: Weft, tmp_path: Path) -> None:
+    """With a PATH on which nothing is, everything that is a program is missing."""
+    everything = json.loads(weft("doctor", "--json").stdout)
+    assert everything[0]["part"] == "simulator"
+    assert everything[0]["state"] == "works"
+    bare = subprocess.run(
+        [sys.executable, "-m", "weft", "doctor", "--json"],
+        env=os.environ | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {one["part"]: one for one in json.loads(bare.stdout)}
+    assert found.keys() == {one["part"] for one in everything}
+    for part in ("namespaces", "nftables", "FRR", "QEMU", "browser"):
+        assert found[part]["state"] == "missing"
+        assert found[part]["remedy"]
+    assert "apt-get install nftables" in weft("doctor").stdout or shutil.which("nft")
+
+
+def test_plugin_path_is_a_file_or_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is what `NCCL_NET_PLUGIN` takes."""
+    if version.PLUGIN.exists():
+        assert Path(package.nccl_plugin_path()).is_file()
+    monkeypatch.setattr(version, "PLUGIN", tmp_path / "no.so")
+    with pytest.raises(package.ExperimentError, match="install a wheel, which has it, or run make"):
+        package.nccl_plugin_path()
+
+
+@pytest.mark.slow
+def test_a_wheel_needs_python_alone(tmp_path: Path) -> None:
+    """Packed from what is built, installed without a compiler: command, plugin and demo."""
+    if not version.PLUGIN.exists():
+        pytest.skip("the plugin is not built: `make plugin` builds it")
+    words = [sys.executable, str(ROOT / "packaging/wheels.py"), str(tmp_path), "--built"]
+    subprocess.run(words, check=True, capture_output=True, text=True)
+    (wheel,) = tmp_path.glob("weft_fabric-*-abi3-*.whl")
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", bare], check=True)
+    alone = {"PATH": f"{bare / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    alone |= {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
+    assert shutil.which("cargo", path=alone["PATH"]) is None
+    got = in_place(tmp_path, alone, "pip", "install", "--quiet", wheel)
+    if got.returncode != 0 and "No matching distribution" in got.stderr:
+        pytest.skip("no package registry can be reached")
+    assert got.returncode == 0, got.stderr
+    said = in_place(tmp_path, alone, "weft", "demo", "--seeds", "1", "-q")
+    assert said.returncode == 0, said.stderr
+    assert (tmp_path / "out/demo/report.html").is_file()
+    path = in_place(tmp_path, alone, "python", "-c", "import weft; print(weft.nccl_plugin_path())")
+    assert Path(path.stdout.strip()).is_relative_to(bare)
+    ran = in_place(
+        tmp_path, alone, "weft", "bench-net", "--ranks", "2", "--size", "1MiB", "-n", "1"
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def in_place(
+    folder: Path, environment: dict[str, str], *words: str | Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder with that environment and no other."""
+    command = [str(word) for word in words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
