@@ -1,6 +1,8 @@
 # Everything starts here. `make demo` and `make test` set up what they need.
 
 PYTHON ?= python3
+# The oldest compiler that will do.
+RUST   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := .venv-torch
@@ -18,7 +20,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check test-programs soak wheel image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check test-programs soak prerequisites wheel image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -186,8 +188,10 @@ $(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path 
 	$(call quietly,$(BIN)/maturin develop --release $$how)
 	@touch $@
 
-$(VENV)/ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or newer")'
+prerequisites:
+	@sh packaging/prerequisites.sh $(PYTHON) $(RUST)
+
+$(VENV)/ready: pyproject.toml | prerequisites
 	@echo "setting up a Python environment in $(VENV) ..."
 	@mkdir -p $(VENV)
 	@$(call quietly,$(PYTHON) -m venv $(VENV))

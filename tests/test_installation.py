@@ -94,3 +94,37 @@ def in_place(
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        ({}, ["Python 3.11 or newer (python3)", "Rust 1.88 or newer (cargo, rustc)", "(cc)"]),
+        ({"rustc": "echo 'rustc 1.70.0 (0000)'"}, ["Rust 1.88 or newer; rustc is 1.70.0"]),
+        ({"rustc": "echo 'rustc 1.101.0 (0000)'"}, []),
+        ({"python3": '[ "$1" != -c ] || exit 1'}, ["Python 3.11 or newer; python3 is"]),
+    ],
+)
+def test_make_says_what_it_lacks(programs: dict[str, str], said: list[str], tmp_path: Path) -> None:
+    """All at once, before anything is built, and how to get it."""
+    fine = {"python3": "exit 0", "cargo": "exit 0", "cc": "exit 0", "rustc": "echo rustc 1.88.0"}
+    there = fine | programs if programs else {}
+    for name, script in there.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("sh", "cut", "sort", "head"):
+        found = shutil.which(name)
+        assert found
+        (tmp_path / name).symlink_to(found)
+    done = subprocess.run(
+        ["sh", ROOT / "packaging/prerequisites.sh", "python3", "1.88"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    missing = [line for line in done.stdout.splitlines() if line.startswith("missing:")]
+    assert len(missing) == len(said)
+    assert all(what in line for what, line in zip(said, missing, strict=True))
+    assert done.stdout.count("  get it: ") == len(said)
+    assert done.returncode == (1 if said else 0)
