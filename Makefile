@@ -96,8 +96,10 @@ lint: build
 	then echo "cargo check for wasm32: the simulator and the reader of experiments"; \
 	cargo check -p weft-experiment --target wasm32-unknown-unknown --quiet; \
 	else echo "wasm32: skipped; rustup target add wasm32-unknown-unknown"; fi
-	$(BIN)/ruff format --check python tests bench
-	$(BIN)/ruff check python tests bench
+	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
+	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
+	$(BIN)/ruff format --check python tests bench packaging
+	$(BIN)/ruff check python tests bench packaging
 	$(BIN)/mypy python
 
 unit: build plugin
