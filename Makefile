@@ -14,13 +14,15 @@ PLUGIN := python/weft/libnccl-net-weft.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+# Installs what an extra of pyproject.toml needs, or without a name what Weft itself does.
+install = $(BIN)/pip install --disable-pip-version-check $$($(BIN)/python packaging/requirements.py $(1))
 ETHEREAL := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes random-experiments ethereal-2025 ethereal-2025-as-coded ethereal-2024 \
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check test-programs soak prerequisites wheel image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check test-programs soak prerequisites wheel release image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -85,10 +87,10 @@ check:  ## the quick part: format, lints, unit tests
 	@$(MAKE) --no-print-directory -j2 lint plugin
 	@$(MAKE) --no-print-directory unit
 
-test-programs:
+test-programs: prerequisites
 	@cargo test --workspace --no-run --quiet
 
-lint: build
+lint: build $(VENV)/dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -102,14 +104,14 @@ lint: build
 	$(BIN)/ruff check python tests bench packaging
 	$(BIN)/mypy python
 
-unit: build plugin
+unit: build plugin $(VENV)/dev
 	$(BIN)/python tests/rust.py
 	$(PYTEST) -m 'not slow'
 
 # How many seconds each random test goes on for, and which cases it draws.
 SOAK ?= 20
 SEED ?= $(shell date +%s)
-soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
+soak: build plugin $(VENV)/dev  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
 	@echo "SEED=$(SEED): the same number draws the same cases"
 	WEFT_SOAK=$(SOAK) WEFT_SEED=$(SEED) $(BIN)/python tests/rust.py
 	@if cargo +nightly miri --version > /dev/null 2>&1; then $(MAKE) --no-print-directory nccl-miri; \
@@ -136,6 +138,9 @@ PROCESSORS ?= x86_64 aarch64
 wheel: $(VENV)/ready  ## wheels for any Linux: command, core, NCCL plugin; into dist/ (PROCESSORS="x86_64 aarch64")
 	@$(BIN)/pip install --quiet --disable-pip-version-check ziglang cargo-zigbuild
 	$(BIN)/python packaging/wheels.py dist $(PROCESSORS)
+
+release: wheel docs  ## all that a release has, into dist/: wheels, sources, site, bills of materials, check sums
+	$(BIN)/python packaging/release.py dist
 
 image:  ## a container with Weft (podman or docker)
 	@tool=$$(command -v podman || command -v docker) || { echo "image: neither podman nor docker is installed"; exit 1; }; \
@@ -186,8 +191,15 @@ build: $(NATIVE)  ## the virtual environment with the native core in it
 
 $(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*') $(VENV)/ready
 	@echo "building the native core (a few minutes the first time) ..."
-	@test -x $(WEFT) && how=--skip-install || how='--extras dev'; \
-	$(call quietly,$(BIN)/maturin develop --release $$how)
+	@# What it needs of Python comes while the compiler works.
+	@if test ! -x $(WEFT); then $(call install,) > $(VENV)/dependencies.log 2>&1 & fi; \
+	$(call quietly,$(BIN)/maturin develop --release --skip-install); wait
+	@test -x $(WEFT) || { $(call quietly,$(BIN)/maturin develop --release); }
+	@touch $@
+
+$(VENV)/dev: pyproject.toml $(VENV)/ready
+	@echo "installing what checks and tests need ..."
+	@$(call quietly,$(call install,dev))
 	@touch $@
 
 prerequisites:
