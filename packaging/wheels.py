@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,6 +70,9 @@ def packed(plugin: Path) -> Iterator[None]:
     """The package with what only wheels have in it, for as long as one is packed."""
     mine = PLUGIN.with_suffix(".mine")
     swaps = plugin != PLUGIN
+    if mine.exists():
+        # Somebody was killed in here.
+        mine.replace(PLUGIN)
     if swaps and PLUGIN.exists():
         PLUGIN.rename(mine)
     try:
@@ -94,4 +98,6 @@ def run(*command: str) -> None:
 
 
 if __name__ == "__main__":
+    # So that `packed` puts things back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main(sys.argv[1:]))

@@ -81,7 +81,7 @@ def test_a_wheel_needs_python_alone(tmp_path: Path) -> None:
     path = in_place(tmp_path, alone, "python", "-c", "import weft; print(weft.nccl_plugin_path())")
     assert Path(path.stdout.strip()).is_relative_to(bare)
     ran = in_place(
-        tmp_path, alone, "weft", "bench-net", "--ranks", "2", "--size", "1MiB", "-n", "1"
+        tmp_path, alone, "weft", "bench-net", "--ranks", "2", "-b", "1MiB", "-e", "1MiB", "-n", "1"
     )
     assert ran.returncode == 0, ran.stderr
 
