@@ -17,8 +17,9 @@ from conftest import Weft
 from test_sweep import same_tables
 from weft import _native
 from weft.study import inputs, store
+from weft.study.executor import Parallelism
 from weft.study.progress import Silent
-from weft.study.sweep import Parallelism, execute
+from weft.study.sweep import execute
 
 # Twelve leaves, so that two and three threads run eight and twelve parts of the fabric.
 LARGER = """

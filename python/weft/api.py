@@ -43,11 +43,12 @@ def simulate(
         StallError: Some runs stopped making progress; says which flows wait for what.
     """
     from weft.report import summary, views
-    from weft.study import inputs, store, study, sweep
+    from weft.study import inputs, store, study
+    from weft.study.executor import Parallelism
     from weft.study.progress import Silent
 
     seeds = _count("seeds", seeds)
-    parallelism = sweep.Parallelism(_count("jobs", jobs), _count("threads", threads))
+    parallelism = Parallelism(_count("jobs", jobs), _count("threads", threads))
     if isinstance(experiment, Mapping):
         checked = inputs.from_dict(experiment, seeds=seeds, quick=quick)
     else:

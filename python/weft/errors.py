@@ -11,21 +11,44 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from weft._native import Cancelled, ExperimentError, StallError
 
-__all__ = ["Cancelled", "DiskError", "ExperimentError", "StallError", "replace_text", "writing"]
+__all__ = [
+    "Cancelled",
+    "ClusterError",
+    "DiskError",
+    "ExperimentError",
+    "LostRunError",
+    "OutsideError",
+    "StallError",
+    "replace_text",
+    "writing",
+]
 
 for _error in (Cancelled, ExperimentError, StallError):
     _error.__module__ = "weft"
 
 
-class DiskError(OSError):
-    """Results could not be written: a full disk, as a rule. What was finished is untouched."""
+class OutsideError(OSError):
+    """Trouble outside of Weft that no input caused. What was finished is untouched."""
 
-    def adding(self, remark: str) -> DiskError:
+    def adding(self, remark: str) -> Self:
         """The same with something more to say."""
-        return DiskError(self.errno, f"{self.strerror}; {remark}", self.filename)
+        return type(self)(self.errno, f"{self.strerror}; {remark}", self.filename)
+
+
+class DiskError(OutsideError):
+    """Results could not be written: a full disk, as a rule."""
+
+
+class ClusterError(OutsideError):
+    """The scheduler of a cluster is gone; `filename` is its address."""
+
+
+class LostRunError(RuntimeError):
+    """A run whose worker ended before it did, as often as it was tried."""
 
 
 @contextmanager

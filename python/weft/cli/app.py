@@ -16,6 +16,7 @@ from weft.cli.compare import compare
 from weft.cli.demo import demo
 from weft.cli.doctor import doctor
 from weft.cli.list import list_
+from weft.cli.merge import merge
 from weft.cli.plan import plan
 from weft.cli.report import report
 from weft.cli.run import run
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command(cls=options.WithCheck)(run)
 app.command(cls=options.WithCheck)(compare)
+app.command()(merge)
 app.command()(capacity)
 app.command()(tune)
 app.command()(plan)

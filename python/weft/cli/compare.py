@@ -71,6 +71,8 @@ def compare(
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
     threads: options.Threads = None,
+    on: options.On = None,
+    shard: options.Shard = None,
     fidelity: options.Fidelity = None,
     check: options.Check = None,
     set_: options.Set = None,
@@ -107,7 +109,9 @@ def compare(
     )
     closely = tuple(options.names("--fidelity", fidelity) or ())
     given = Options(
-        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
+        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check),
+        on=options.place(on),
+        shard=options.shard(shard, output, check),
     )
     chosen = options.names("--schemes", schemes) or []
     named = [("preset", preset)] if preset is not None else []

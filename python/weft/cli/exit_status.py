@@ -47,12 +47,12 @@ def of(error: BaseException) -> int:
 
 
 def _of_disk(error: OSError) -> int:
-    from weft.errors import DiskError
+    from weft.errors import OutsideError
 
     what, why = error.filename or "output", error.strerror or str(error)
     if error.filename is None:
         _drop_output()
-    status = 1 if error.errno in _FULL or isinstance(error, DiskError) else 2
+    status = 1 if error.errno in _FULL or isinstance(error, OutsideError) else 2
     return _complain(f"{what}: {why[:1].lower()}{why[1:]}", status)
 
 

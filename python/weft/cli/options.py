@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from weft.study import sweep
+    from weft.study.cluster.places import Place
 
 MOST_THREADS = 1 << 16
 """More than any machine has; the native core counts in 32 bits."""
@@ -59,6 +63,25 @@ Threads = Annotated[
         metavar="N",
         help="Cores for one simulation. Results do not depend on it. Default: the cores that "
         "are free, if the simulation is large enough to gain from them.",
+    ),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="HOST:PORT|KIND:KEY=VALUE,...",
+        help="Simulate on the workers of a Dask scheduler: the one at HOST:PORT, or one that is "
+        "started for this: slurm:queue=Q,cores=N,memory=M,walltime=T,jobs=N, or "
+        "kubernetes:image=I,workers=N, or local. Results do not depend on it and are kept here.",
+    ),
+]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Simulate only the I-th of N shares of the runs, for machines that share nothing; "
+        "weft merge puts the results together.",
     ),
 ]
 Fidelity = Annotated[
@@ -189,6 +212,41 @@ def pair(option: str, text: str) -> tuple[str, str]:
 
         raise ExperimentError(f"{option} {text}: no key and value; write {option} key=value")
     return key.strip(), value.strip()
+
+
+def place(text: str | None) -> Place | None:
+    """Where `--on` says that simulations run."""
+    if text is None:
+        return None
+    from weft.study.cluster.places import KINDS, Place
+    from weft.study.fields import suggestion
+
+    if re.search(r":\d+$", text):
+        return Place(text, {}, text)
+    kind, _, rest = text.partition(":")
+    if kind not in KINDS:
+        from weft import ExperimentError
+
+        raise ExperimentError(
+            f"--on {text}: {suggestion(kind, KINDS)}, or write HOST:PORT of a Dask scheduler"
+        )
+    return Place(kind, dict(pair("--on", part) for part in split(rest)), text)
+
+
+def shard(text: str | None, output: Path | None, check: int | None) -> sweep.Shard | None:
+    """The share of the runs that `--shard I/N` means."""
+    if text is None:
+        return None
+    part, _, whole = text.partition("/")
+    if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
+        raise typer.BadParameter(f"--shard {text}: write I/N with I from 1 to N, such as 3/16")
+    if output is None:
+        raise typer.BadParameter("--shard leaves results for weft merge; add -o DIR to say where")
+    if check is not None:
+        raise typer.BadParameter("--check draws from all runs, --shard has some; choose one")
+    from weft.study.sweep import Shard as Share
+
+    return Share(int(part), int(whole))
 
 
 def require_output(timeline: bool, output: Path | None) -> None:

@@ -29,6 +29,8 @@ def run(
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
     threads: options.Threads = None,
+    on: options.On = None,
+    shard: options.Shard = None,
     fidelity: options.Fidelity = None,
     check: options.Check = None,
     set_: options.Set = None,
@@ -76,10 +78,12 @@ def run(
       weft run gpt.0.et                                  the same for a trace
       weft run fig3.toml --fidelity fast --check         how far off is it?
       weft run fig3.toml --json > rows.json
+      weft run fig3.toml -o out/ --on slurm:queue=batch,cores=16,memory=32GB,walltime=1:00:00,jobs=8
+      weft run fig3.toml -o out3/ --shard 3/16           then weft merge out*/ -o out/
 
     \b
-    Exit status: 0 all runs finished, 1 some stalled or the disk is full (finished runs are
-    kept), 2 bad input, 70 an internal error of Weft, 130 interrupted.
+    Exit status: 0 all runs finished, 1 some stalled, or the disk is full or the scheduler gone
+    (finished runs are kept), 2 bad input, 70 an internal error of Weft, 130 interrupted.
     """
     from weft.cli.simulations import Options
 
@@ -90,7 +94,9 @@ def run(
     )
     closely = tuple(options.names("--fidelity", fidelity) or ())
     given = Options(
-        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
+        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check),
+        on=options.place(on),
+        shard=options.shard(shard, output, check),
     )
     changes = options.overrides(set_ or [])
     chosen = options.names("--schemes", schemes)

@@ -8,19 +8,25 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft._types import RunSpec
 from weft.cli import report, terminal
 from weft.cli.terminal import note
-from weft.errors import DiskError
+from weft.errors import OutsideError
 from weft.report import summary
 from weft.study import check as checks
 from weft.study import progress, store, study, sweep
+from weft.study.executor import Executor, Parallelism
 from weft.study.inputs import Experiment, Overrides
+
+if TYPE_CHECKING:
+    from weft.study.cluster.places import Place
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,9 @@ class Options:
     fidelities: tuple[str, ...] = ()
     check: int | None = None
     """How many runs to do over packet by packet; None for no check."""
+    on: Place | None = None
+    """Where to simulate; None for here."""
+    shard: sweep.Shard | None = None
 
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
@@ -51,7 +60,7 @@ class Options:
         return told
 
 
-_NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
+_NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--on": 2, "--quiet": 1, "-q": 1}
 """Options on which no result depends, and how many words they take."""
 
 
@@ -64,7 +73,7 @@ def simulate(experiments: Sequence[Experiment], options: Options) -> int:
     kept = _store(whole, options)
     try:
         return _results(whole, kept, options, shown)
-    except DiskError as error:
+    except OutsideError as error:
         raise error.adding(_finished(whole, kept)) from error
     except BaseException as error:
         if options.output is not None:
@@ -94,38 +103,92 @@ def _discard_damaged(kept: store.DirectoryStore, runs: Iterable[RunSpec], direct
         note(f"warning: {directory / 'runs'} held {many} ({what}); simulated again")
 
 
+@contextmanager
+def _workers(options: Options) -> Iterator[Parallelism]:
+    """What simulates; a cluster is looked for when there is something to do, and let go after."""
+    place = options.on
+    if place is None:
+        yield Parallelism(options.jobs, options.threads)
+        return
+    with ExitStack() as stack:
+
+        @cache
+        def elsewhere() -> Executor:
+            from weft.study.cluster import places
+
+            return stack.enter_context(places.opened(place, options.jobs, options.threads))
+
+        yield Parallelism(options.jobs, options.threads, elsewhere)
+
+
 def _results(
     whole: study.Study, kept: store.Store, options: Options, shown: Collection[str]
 ) -> int:
     reporter = progress.reporter(options.quiet)
-    parallelism = sweep.Parallelism(options.jobs, options.threads)
-    whole, result = whole.simulate(kept, parallelism, reporter)
-    for stall in result.stalls:
-        note(f"stalled: {stall}")
+    with _workers(options) as parallelism:
+        whole, result = whole.simulate(kept, parallelism, reporter, options.shard)
+        for stall in result.stalls:
+            note(f"stalled: {stall}")
+        for lost in result.lost:
+            note(f"lost: {lost}")
+        listed = _show_tables(whole, kept, options, shown, result.interrupted)
+        found = None
+        if options.check is not None and listed and not result.interrupted:
+            found, result = _check(whole, listed, kept, options, result, parallelism)
+    _show_rows(whole, listed, kept, options, found)
+    if result.interrupted:
+        _interrupted(result, options.output)
+        return 130
+    _draw(listed, options)
+    return 1 if result.stalls or result.lost else 0
+
+
+def show(whole: study.Study, kept: store.Store, options: Options) -> None:
+    """Show and write the results that there are."""
+    listed = _show_tables(whole, kept, options, (), False)
+    _show_rows(whole, listed, kept, options, None)
+    _draw(listed, options)
+
+
+def _show_tables(
+    whole: study.Study,
+    kept: store.Store,
+    options: Options,
+    shown: Collection[str],
+    interrupted: bool,
+) -> store.Listed:
+    """Write and print the tables; the runs that they are of."""
     listed = whole.listed(kept)
     _print_warnings(listed, kept, shown)
-    if not result.interrupted and options.output and listed:
+    if not interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
-    shows_tables = not (options.json or options.summary)
-    if shows_tables and listed:
+    if not (options.json or options.summary) and listed:
         _print_tables(whole, kept)
-    found = None
-    if options.check is not None and listed and not result.interrupted:
-        found, result = _check(whole, listed, kept, options, result)
+    return listed
+
+
+def _show_rows(
+    whole: study.Study,
+    listed: store.Listed,
+    kept: store.Store,
+    options: Options,
+    found: checks.Check | None,
+) -> None:
+    """Print what was asked for in place of tables, and the check."""
     if options.json:
         _print_json(listed, kept, found)
     elif options.summary:
         print(summary.text(_summaries(whole, kept), found))
     if found is not None:
         _show_check(found, options)
-    if result.interrupted:
-        _interrupted(result, options.output)
-        return 130
+
+
+def _draw(listed: store.Listed, options: Options) -> None:
+    """Write timelines and the report, if they are wanted; that of a shard would mislead."""
     if options.output and listed and options.timeline:
         _timelines(options.output, options.quiet)
-    if options.output and listed and options.report:
+    if options.output and listed and options.report and options.shard is None:
         report.make(options.output, options.quiet)
-    return 1 if result.stalls else 0
 
 
 def _check(
@@ -134,6 +197,7 @@ def _check(
     kept: store.Store,
     options: Options,
     result: sweep.SweepResult,
+    parallelism: Parallelism,
 ) -> tuple[checks.Check | None, sweep.SweepResult]:
     """Do some runs over packet by packet, after a sweep that ended with `result`.
 
@@ -143,9 +207,9 @@ def _check(
     if isinstance(kept, store.DirectoryStore) and options.output is not None:
         _discard_damaged(kept, (one.packets for one in drawn), options.output)
     reporter = progress.reporter(options.quiet)
-    parallelism = sweep.Parallelism(options.jobs, options.threads)
     done = checks.run(drawn, kept, parallelism, reporter, whole.name_of)
-    for failure in done.stalls:
+    failed = [*done.stalls, *done.lost]
+    for failure in failed:
         note(f"not checked: {failure}")
     if done.interrupted:
         runs, ended = result.total + done.total, result.done + done.done
@@ -154,7 +218,7 @@ def _check(
     if options.output is not None:
         checks.save(found, options.output)
         summary.save(_summaries(whole, kept), options.output, found)
-    return found, replace(result, stalls=[*result.stalls, *done.stalls])
+    return found, replace(result, stalls=[*result.stalls, *failed])
 
 
 def _show_check(found: checks.Check, options: Options) -> None:

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, writing
 from weft.study import stats
+from weft.study.executor import Parallelism
 from weft.study.inputs import from_dict
 from weft.study.progress import ProgressReporter
 from weft.study.store import Listed, Store, table_damage, text_of
-from weft.study.sweep import Parallelism, SweepResult, execute
+from weft.study.sweep import SweepResult, execute
 
 if TYPE_CHECKING:
     import polars as pl

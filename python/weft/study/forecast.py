@@ -37,6 +37,21 @@ class ActiveRun:
         return began + took / gained * (1 - share) if took >= _SOON and gained > 0 else None
 
 
+@dataclass(frozen=True)
+class _Times:
+    """How long some runs took: sums, since thousands of runs are asked about again and again."""
+
+    total: float = 0.0
+    count: int = 0
+
+    def and_one(self, seconds: float) -> _Times:
+        return _Times(self.total + seconds, self.count + 1)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+
 class Forecast:
     """Seconds left, if runs that differ in their seed only take equally long.
 
@@ -46,9 +61,11 @@ class Forecast:
     """
 
     def __init__(self, side_by_side: int) -> None:
-        self._workers = side_by_side
+        self.side_by_side = side_by_side
+        """How many runs go on at the same time."""
         self._left: dict[str, int] = {}
-        self._took: dict[str, list[float]] = {}
+        self._took: dict[str, _Times] = {}
+        self._all = _Times()
         self._under_way: list[ActiveRun] = []
         self._later = 0
         self._told = False
@@ -64,7 +81,13 @@ class Forecast:
         """A run that was expected took so long."""
         kind = kind_of(spec)
         self._left[kind] -= 1
-        self._took.setdefault(kind, []).append(seconds)
+        self._took[kind] = self._took.get(kind, _Times()).and_one(seconds)
+        self._all = self._all.and_one(seconds)
+
+    def expected(self, spec: RunSpec) -> float | None:
+        """Seconds that a run should take; None before any has ended."""
+        times = self._took.get(kind_of(spec), self._all)
+        return times.mean if times.count else None
 
     def update(self, under_way: Iterable[ActiveRun]) -> None:
         """Set the runs that are active."""
@@ -72,22 +95,20 @@ class Forecast:
 
     def time_left(self) -> float | None:
         """Seconds until all have ended; None before any has, or tells how long it will take."""
-        took = {kind: list(seconds) for kind, seconds in self._took.items()}
+        took, everything = dict(self._took), self._all
         rest = [0.0]
         for run in self._under_way:
             whole = run.total_time()
             if whole is not None:
-                took.setdefault(run.kind, []).append(whole)
+                took[run.kind] = took.get(run.kind, _Times()).and_one(whole)
+                everything = everything.and_one(whole)
                 rest.append(whole - run.seconds)
-        everything = [seconds for some in took.values() for seconds in some]
-        if not everything:
+        if not everything.count:
             return None
-        usual = math.fsum(everything) / len(everything)
-        total = self._later * usual - math.fsum(run.seconds for run in self._under_way)
+        total = self._later * everything.mean - math.fsum(run.seconds for run in self._under_way)
         for kind, count in self._left.items():
-            some = took.get(kind)
-            total += count * (math.fsum(some) / len(some) if some else usual)
-        return max(total / self._workers, *rest)
+            total += count * took.get(kind, everything).mean
+        return max(total / self.side_by_side, *rest)
 
     def announcement(self, cores: int) -> str | None:
         """One line about work that takes long, once; None if there is nothing to announce."""

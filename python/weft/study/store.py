@@ -10,11 +10,13 @@ or not there.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -40,14 +42,29 @@ class Record(TypedDict):
     warnings: list[str]
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A finished run as it travels between machines."""
+
+    record: Record
+    tables: dict[str, bytes]
+    """Parquet files by the name of the table."""
+
+
 class Store(Protocol):
     """Finished runs by key. `put` is called from several threads at once."""
+
+    keeps_tables: bool
+    """Whether it needs more of a run than the scalars."""
 
     def has(self, key: str) -> bool:
         """Whether the run has finished."""
 
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
         """Keep a finished run."""
+
+    def put_packed(self, key: str, packed: Packed) -> None:
+        """Keep a run that has finished elsewhere; the files are the same bytes as with `put`."""
 
     def record(self, key: str) -> Record:
         """The scalars of a finished run."""
@@ -58,6 +75,8 @@ class Store(Protocol):
 
 class MemoryStore:
     """Keeps everything in memory."""
+
+    keeps_tables = True
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
@@ -72,6 +91,15 @@ class MemoryStore:
         self._tables[spec["key"]] = _frames(outcome)
         self._records[spec["key"]] = _record(outcome)
 
+    def put_packed(self, key: str, packed: Packed) -> None:
+        """Keep a run that has finished elsewhere."""
+        import polars as pl
+
+        self._tables[key] = {
+            name: pl.read_parquet(io.BytesIO(table)) for name, table in packed.tables.items()
+        }
+        self._records[key] = packed.record
+
     def record(self, key: str) -> Record:
         """The scalars of a finished run."""
         return self._records[key]
@@ -85,6 +113,8 @@ class MemoryStore:
 class RowStore(MemoryStore):
     """Keeps only the scalars: for a command that shows a table and leaves no files."""
 
+    keeps_tables = False
+
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
         """Keep a finished run's scalars."""
         self._records[spec["key"]] = _record(outcome)
@@ -96,6 +126,8 @@ class RowStore(MemoryStore):
 
 class DirectoryStore:
     """Keeps each run in a folder of its own under `directory/runs`."""
+
+    keeps_tables = True
 
     def __init__(self, directory: Path) -> None:
         self._runs = directory / "runs"
@@ -119,15 +151,40 @@ class DirectoryStore:
         return flaws
 
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
+        """Keep a finished run."""
+
+        def write(draft: Path) -> None:
+            for name, frame in _frames(outcome).items():
+                frame.write_parquet(draft / f"{name}.parquet")
+            _write_record(draft, _record(outcome))
+
+        self._keep(spec["key"], write)
+
+    def put_packed(self, key: str, packed: Packed) -> None:
+        """Keep a run that has finished elsewhere."""
+
+        def write(draft: Path) -> None:
+            for name, table in packed.tables.items():
+                (draft / f"{name}.parquet").write_bytes(table)
+            _write_record(draft, packed.record)
+
+        self._keep(key, write)
+
+    def adopt(self, key: str, directory: Path) -> str | None:
+        """Copy a run of another results directory; what is wrong with its files, if anything."""
+        folder = directory / "runs" / key
+        flaw = _run_damage(folder)
+        if flaw is None and folder.is_dir():
+            self._keep(key, lambda draft: _copy_files(folder, draft))
+        return flaw
+
+    def _keep(self, key: str, write: Callable[[Path], None]) -> None:
         """Keep a finished run: written to a draft folder, which is then renamed."""
-        key = spec["key"]
         draft = self._runs / f".{key}.{os.getpid()}.{threading.get_ident()}"
         try:
             with writing(self._runs):
                 draft.mkdir()
-                for name, frame in _frames(outcome).items():
-                    frame.write_parquet(draft / f"{name}.parquet")
-                (draft / "row.json").write_text(json.dumps(_record(outcome), indent=1) + "\n")
+                write(draft)
                 draft.rename(self._runs / key)
         except DiskError:
             # Another process may have finished the same run first; its result is the same.
@@ -313,6 +370,25 @@ def text_of(value: object) -> str:
 def _record(outcome: Outcome) -> Record:
     row, timing, warnings = outcome["row"], outcome["timing"], outcome["warnings"]
     return {"row": row, "timing": timing, "warnings": warnings}
+
+
+def _write_record(folder: Path, record: Record) -> None:
+    (folder / "row.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _copy_files(folder: Path, to: Path) -> None:
+    for path in folder.iterdir():
+        shutil.copyfile(path, to / path.name)
+
+
+def pack(outcome: Outcome, with_tables: bool) -> Packed:
+    """A finished run for a `Store` on another machine."""
+    tables = {}
+    for name, frame in _frames(outcome).items() if with_tables else ():
+        file = io.BytesIO()
+        frame.write_parquet(file)
+        tables[name] = file.getvalue()
+    return Packed(_record(outcome), tables)
 
 
 def _frames(outcome: Outcome) -> dict[str, pl.DataFrame]:

@@ -14,10 +14,11 @@ from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, replace_text
 from weft.study import best_value
 from weft.study import check as checks
+from weft.study.executor import Parallelism
 from weft.study.inputs import Experiment
 from weft.study.progress import ProgressReporter
 from weft.study.store import TABLES, Listed, Store, table_damage
-from weft.study.sweep import LaterRuns, Parallelism, SweepResult, execute, run_name
+from weft.study.sweep import LaterRuns, Shard, SweepResult, execute, run_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,14 +59,21 @@ class Study:
         ]
 
     def simulate(
-        self, store: Store, parallelism: Parallelism, reporter: ProgressReporter
+        self,
+        store: Store,
+        parallelism: Parallelism,
+        reporter: ProgressReporter,
+        shard: Shard | None = None,
     ) -> tuple[Study, SweepResult]:
         """Simulate what is missing; the study of the runs that belong to its results.
 
         Those are all runs, but for an experiment that searches for the best value of a key
-        with a few seeds: of its other values the other seeds are left out.
+        with a few seeds: of its other values the other seeds are left out. Of a shard only the
+        runs that depend on no others are simulated, and all belong to the study.
         """
         first, expected = self._first_runs()
+        if shard is not None:
+            first, expected = shard.share(first), 0
         later = (
             LaterRuns(lambda: self._without_rejected(store).runs(), expected) if expected else None
         )
@@ -79,7 +87,14 @@ class Study:
             unchecked = False
 
         result = execute(first, store, parallelism, reporter, self.name_of, later, on_row)
-        return self if result.interrupted else self._without_rejected(store), result
+        whole = result.interrupted or shard is not None
+        return self if whole else self._without_rejected(store), result
+
+    def searched(self, store: Store) -> Study:
+        """The study of the runs that belong to its results, once searches for values are over."""
+        first, _ = self._first_runs()
+        over = all(store.has(spec["key"]) for spec in first)
+        return self._without_rejected(store) if over else self
 
     def _first_runs(self) -> tuple[list[RunSpec], int]:
         """The runs that do not depend on others, and how many will."""
@@ -173,9 +188,29 @@ def load(directory: Path) -> Results:
     """The results in a directory that `weft run -o` or `weft compare -o` made."""
     import polars as pl
 
+    whole = saved(directory)
+    for name in ("runs", "timing", *TABLES):
+        flaw = table_damage(directory / f"{name}.parquet")
+        if flaw is not None:
+            raise ExperimentError(
+                f"{directory}: {flaw}; repeat the command that made it: {whole.command}"
+            )
+    runs = pl.read_parquet(directory / "runs.parquet")
+    return Results(
+        whole,
+        runs=runs,
+        timing=pl.read_parquet(directory / "timing.parquet"),
+        **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
+        check=checks.load(directory, runs),
+    )
+
+
+def saved(directory: Path) -> Study:
+    """The study whose results are in a directory."""
     try:
-        saved: dict[str, Any] = json.loads((directory / _FILE).read_text())
-        experiments = [Experiment(**experiment) for experiment in saved.pop("experiments")]
+        found: dict[str, Any] = json.loads((directory / _FILE).read_text())
+        experiments = [Experiment(**experiment) for experiment in found.pop("experiments")]
+        return Study(experiments, **found)
     except FileNotFoundError:
         raise ExperimentError(
             f"{directory}: no results there (no {_FILE}); name the -o directory of a finished run"
@@ -184,17 +219,3 @@ def load(directory: Path) -> Results:
         raise ExperimentError(
             f"{directory}: {_FILE} is damaged; repeat the command that made it"
         ) from None
-    for name in ("runs", "timing", *TABLES):
-        flaw = table_damage(directory / f"{name}.parquet")
-        if flaw is not None:
-            raise ExperimentError(
-                f"{directory}: {flaw}; repeat the command that made it: {saved['command']}"
-            )
-    runs = pl.read_parquet(directory / "runs.parquet")
-    return Results(
-        Study(experiments, **saved),
-        runs=runs,
-        timing=pl.read_parquet(directory / "timing.parquet"),
-        **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
-        check=checks.load(directory, runs),
-    )

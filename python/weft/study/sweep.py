@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from weft import _native
 from weft._types import Row, RunSpec
-from weft.errors import ExperimentError, StallError
-from weft.study.forecast import ActiveRun, Forecast, kind_of
+from weft.errors import ExperimentError, LostRunError, StallError
+from weft.study.executor import Ended, Executor, Parallelism
+from weft.study.forecast import ActiveRun, Forecast
 from weft.study.progress import ProgressReporter
 from weft.study.store import Store
 
@@ -24,28 +25,6 @@ _POLL_S = 0.25
 """Seconds between looks at runs under way."""
 _TRIAL_S = 0.5
 """Seconds after which the speed of a run is known well enough."""
-
-
-@dataclass(frozen=True)
-class Parallelism:
-    """How many cores to use; None: Weft chooses. No result depends on it."""
-
-    jobs: int | None = None
-    """Simulations side by side."""
-    threads: int | None = None
-    """Cores for each of them."""
-
-    def side_by_side(self, runs: int, cores: int) -> int:
-        """How many of `runs` simulations run at the same time."""
-        return min(runs, self.jobs or max(1, cores // (self.threads or 1)))
-
-    def share(self, runs: int, cores: int) -> int:
-        """The most threads for a simulation that may choose its number.
-
-        Runs side by side gain more from cores than one run does: only what they leave idle
-        is shared out.
-        """
-        return max(1, cores // self.side_by_side(runs, cores))
 
 
 @dataclass
@@ -57,11 +36,35 @@ class SweepResult:
     stalls: list[str] = field(default_factory=list)
     """One line a run that stalled, or was refused where that ends nothing; in run order."""
     interrupted: bool = False
+    lost: list[str] = field(default_factory=list)
+    """One line a run whose workers ended, again and again."""
 
 
 def run_name(spec: RunSpec) -> str:
     """What tells a run from the others of its experiment."""
     return f"{spec['label']} seed {spec['seed']}"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several shares of the runs of a study."""
+
+    number: int
+    """From 1 on."""
+    of: int
+
+    def share(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Its runs: as many as in any other, or one more or less.
+
+        Dealt out in turn, and every turn begins with another shard: else one of two shards might
+        have all the runs of one of two schemes.
+        """
+        distinct = list({spec["key"]: spec for spec in runs}.values())
+        return [
+            spec
+            for place, spec in enumerate(distinct)
+            if (place + place // self.of) % self.of == self.number - 1
+        ]
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,7 @@ class _Sweep:
         self._name, self._on_row, self._past_refused = name, on_row, past_refused
         self._wanted: dict[str, RunSpec] = {}
         self._stalls: dict[str, str] = {}
-        self._cores = _native.cores()
-        self._workers = self._used = 1
+        self._lost: dict[str, str] = {}
         self._forecast: Forecast | None = None
         self.interrupted = False
 
@@ -127,81 +129,90 @@ class _Sweep:
         missing = self._missing()
         if not missing:
             return
-        self._workers = workers = self._parallelism.side_by_side(len(missing), self._cores)
-        first, self._forecast = self._forecast is None, self._forecast or Forecast(workers)
-        self._forecast.add(missing, expected)
-        cancel = _native.Cancel()
-        # The reporter inside the pool: after an error it is gone before the pool waits.
-        with ThreadPoolExecutor(workers) as pool, self._reporter:
+        executor = self._parallelism.executor(len(missing))
+        first, forecast = self._forecast is None, self._forecast or Forecast(1)
+        self._forecast = forecast
+        forecast.add(missing, expected)
+        # The reporter inside the executor: after an error it is gone before the executor waits.
+        with executor, self._reporter:
             if first:
                 total = len(self._wanted) + expected
                 self._reporter.start(total, len(self._wanted) - len(missing))
             try:
-                self._run(missing, pool, cancel)
+                self._run(missing, executor, forecast)
             except BaseException as error:
-                cancel.cancel()
-                pool.shutdown(wait=False, cancel_futures=True)
+                executor.cancel()
                 if not isinstance(error, KeyboardInterrupt):
                     raise
                 self.interrupted = True
 
     def _missing(self) -> list[RunSpec]:
-        """What is neither there nor stalled, seed by seed: see `Forecast`."""
+        """What is neither there nor given up, seed by seed: see `Forecast`."""
         missing = [
             spec
             for key, spec in self._wanted.items()
-            if key not in self._stalls and not self._store.has(key)
+            if not (key in self._stalls or key in self._lost or self._store.has(key))
         ]
         ranks = {seed: rank for rank, seed in enumerate(dict.fromkeys(s["seed"] for s in missing))}
         return sorted(missing, key=lambda spec: ranks[spec["seed"]])
 
-    def _run(
-        self, missing: Sequence[RunSpec], pool: ThreadPoolExecutor, cancel: _native.Cancel
-    ) -> None:
-        share, threads = (
-            self._parallelism.share(len(missing), self._cores),
-            self._parallelism.threads,
-        )
-        self._used = min(self._cores, (threads or share) * min(len(missing), self._workers))
-        left: dict[Future[tuple[Row, float]], tuple[RunSpec, _native.Progress]] = {}
-        for spec in missing:
-            progress = _native.Progress()
-            future = pool.submit(_one, spec, self._store, cancel, threads, share, progress)
-            left[future] = spec, progress
+    def _run(self, missing: Sequence[RunSpec], executor: Executor, forecast: Forecast) -> None:
+        executor.begin(missing, self._store, forecast)
+        left, looked = len(missing), 0.0
         while left:
-            done, _ = wait(left, _POLL_S, FIRST_COMPLETED)
-            for future in [future for future in left if future in done]:
-                self._ended(future, left.pop(future)[0])
-            self._look(left.values())
+            some = executor.ended(_POLL_S)
+            left -= len(some)
+            for one in some:
+                self._ended(one, forecast)
+            if time.monotonic() - looked >= _POLL_S or not left:
+                self._look(executor, forecast)
+                looked = time.monotonic()
 
-    def _look(self, left: Iterable[tuple[RunSpec, _native.Progress]]) -> None:
+    def _look(self, executor: Executor, forecast: Forecast) -> None:
         """Tell the reporter how far the runs are that have begun."""
-        if self._forecast is None:
-            return
-        states = [(spec, progress.state()) for spec, progress in left]
-        begun = [ActiveRun(kind_of(spec), *state) for spec, state in states if state is not None]
-        self._forecast.update(begun)
-        line = self._forecast.announcement(self._used)
+        for remark in executor.remarks():
+            self._reporter.announce(remark)
+        begun = list(executor.active())
+        forecast.side_by_side = max(1, executor.side_by_side)
+        forecast.update(begun)
+        line = forecast.announcement(executor.cores)
         if line is not None:
             self._reporter.announce(line)
-        self._reporter.expect(self._forecast.time_left())
+        self._reporter.expect(forecast.time_left())
         self._reporter.under_way(sum(run.share for run in begun))
 
-    def _ended(self, future: Future[tuple[Row, float]], spec: RunSpec) -> None:
-        called = self._name(spec)
-        row, seconds = _finish(future, spec["key"], called, self._stalls, self._past_refused)
-        if row is not None and self._on_row is not None:
-            self._on_row(row)
-        if self._forecast is not None:
-            self._forecast.ended(spec, seconds)
-            self._reporter.expect(self._forecast.time_left())
-        self._reporter.finished(called, row)
+    def _ended(self, one: Ended, forecast: Forecast) -> None:
+        called = self._name(one.spec)
+        if one.error is not None:
+            self._failed(one.spec["key"], called, one.error)
+        elif one.row is not None and self._on_row is not None:
+            self._on_row(one.row)
+        forecast.ended(one.spec, one.seconds)
+        self._reporter.finished(called, one.row)
+
+    def _failed(self, key: str, called: str, error: BaseException) -> None:
+        """Note what ends nothing; raise the others."""
+        refused = isinstance(error, ExperimentError)
+        if isinstance(error, StallError) or (refused and self._past_refused):
+            self._stalls[key] = f"{called}: {error}"
+        elif isinstance(error, LostRunError):
+            self._lost[key] = f"{called}: {error}"
+        elif refused:
+            # What only a run can tell: say which one.
+            raise ExperimentError(f"{called}: {error}") from None
+        else:
+            if not isinstance(error, KeyboardInterrupt):
+                error.add_note(f"in {called}")
+            raise error
 
     def result(self) -> SweepResult:
         """How it ended."""
         done = sum(self._store.has(key) for key in self._wanted)
-        stalls = [self._stalls[key] for key in self._wanted if key in self._stalls]
-        return SweepResult(len(self._wanted), done, stalls, self.interrupted)
+        stalls, lost = (
+            [lines[key] for key in self._wanted if key in lines]
+            for lines in (self._stalls, self._lost)
+        )
+        return SweepResult(len(self._wanted), done, stalls, self.interrupted, lost)
 
 
 def estimated_time(spec: RunSpec) -> float | None:
@@ -223,44 +234,3 @@ def estimated_time(spec: RunSpec) -> float | None:
         finally:
             cancel.cancel()
         return run.result()["timing"]["wall_s"]
-
-
-def _one(
-    spec: RunSpec,
-    store: Store,
-    cancel: _native.Cancel,
-    threads: int | None,
-    share: int,
-    progress: _native.Progress,
-) -> tuple[Row, float]:
-    """Simulate and store one run; its row, and the seconds that it took."""
-    began = time.monotonic()
-    experiment, seed = json.dumps(spec["experiment"]), spec["seed"]
-    outcome = _native.run(experiment, seed, cancel, threads=threads, share=share, progress=progress)
-    store.put(spec, outcome)
-    return outcome["row"], time.monotonic() - began
-
-
-def _finish(
-    future: Future[tuple[Row, float]],
-    key: str,
-    called: str,
-    stalls: dict[str, str],
-    past_refused: bool,
-) -> tuple[Row | None, float]:
-    """What `_one` gave, or no row and a line in `stalls`."""
-    try:
-        return future.result()
-    except StallError as error:
-        stalls[key] = f"{called}: {error}"
-        return None, 0.0
-    except ExperimentError as error:
-        if past_refused:
-            stalls[key] = f"{called}: {error}"
-            return None, 0.0
-        # What only a run can tell: say which one.
-        raise ExperimentError(f"{called}: {error}") from None
-    except BaseException as error:
-        if not isinstance(error, KeyboardInterrupt):
-            error.add_note(f"in {called}")
-        raise

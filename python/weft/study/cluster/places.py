@@ -1,0 +1,204 @@
+"""Where `--on` finds workers: at a scheduler's address, or in a cluster of one command's own."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from weft import _native
+from weft.errors import ExperimentError
+from weft.study.cluster.dispatcher import Dispatcher
+from weft.study.fields import suggestion
+
+_ANSWERS_S = 10
+"""Seconds for a scheduler to answer for the first time."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What follows `--on`."""
+
+    kind: str
+    """One of `KINDS`, or the address of a scheduler."""
+    given: Mapping[str, str]
+    text: str
+    """As it was written, for messages."""
+
+
+@contextmanager
+def opened(place: Place, jobs: int | None, threads: int | None) -> Iterator[Dispatcher]:
+    """The workers of a place; what was started for this goes away at the end.
+
+    `jobs` runs at once, if there is a limit, with `threads` cores each.
+
+    Raises:
+        ExperimentError: There is no such place, or what it needs is not installed.
+    """
+    distributed = _needed("distributed", place)
+    # Its lines about workers that come and go: what matters of them is told by us.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    kind = KINDS.get(place.kind)
+    with _started(kind, place, threads) if kind else _nothing(place.kind) as there:
+        client = _connected(distributed, there, place)
+        try:
+            yield Dispatcher(client, jobs, threads)
+        finally:
+            client.close()
+
+
+def _connected(distributed: Any, there: Any, place: Place) -> Any:
+    try:
+        return distributed.Client(there, timeout=_ANSWERS_S, set_as_default=False, name="weft")
+    except (OSError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise ExperimentError(
+            f"--on {place.text}: no scheduler answers there ({why}); "
+            "start one with dask scheduler, and workers with dask worker HOST:PORT"
+        ) from None
+
+
+@contextmanager
+def _nothing(address: str) -> Iterator[str]:
+    """A scheduler that is there already, and stays."""
+    yield address
+
+
+@contextmanager
+def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[Any]:
+    """A cluster for one command."""
+    given = _read(kind.keys, place)
+    try:
+        cluster = kind.start(_needed(kind.module, place), given, threads)
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        first = " ".join(str(error).split())
+        raise ExperimentError(f"--on {place.text}: {first}") from None
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, Any]:
+    found = {}
+    for key, text in place.given.items():
+        if key not in keys:
+            what = f"unknown key {key}; {suggestion(key, keys)}"
+            raise ExperimentError(f"--on {place.text}: {what}")
+        try:
+            found[key] = keys[key](text)
+        except ValueError:
+            what = f"{key} = {text!r} is not a number from 1 on; correct it"
+            raise ExperimentError(f"--on {place.text}: {what}") from None
+    return found
+
+
+def _needed(module: str, place: Place) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0].replace("_", "-")
+        missing = package if package == "distributed" else f"distributed {package}"
+        raise ExperimentError(
+            f"--on {place.text} needs {package} ({error}); pip install {missing}"
+        ) from None
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _list(text: str) -> list[str]:
+    """`[a, b]`, or `a` alone."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return [part.strip() for part in inner.split(",") if part.strip()]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to get workers."""
+
+    module: str
+    """What has to be installed for it."""
+    keys: Mapping[str, Callable[[str], Any]]
+    """What may be said of it, each with what reads it."""
+    start: Callable[[Any, dict[str, Any], int | None], Any]
+    """Makes the cluster; each run has as many threads as the last argument says, if it does."""
+
+
+def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> Any:
+    """Processes on this machine."""
+    return distributed.LocalCluster(
+        n_workers=given.get("workers", max(1, _native.cores() // (threads or 1))),
+        threads_per_worker=threads or 1,
+        memory_limit=given.get("memory", "auto"),
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def _slurm(jobqueue: Any, given: dict[str, Any], threads: int | None) -> Any:
+    """Jobs of Slurm; what is not said here is as `jobqueue.yaml` of dask-jobqueue has it."""
+    jobs = given.pop("jobs", 1)
+    if "cores" in given:
+        # A process a run: what ends one leaves the others alone.
+        given.setdefault("processes", max(1, given["cores"] // (threads or 1)))
+    cluster = jobqueue.SLURMCluster(**given, scheduler_options={"dashboard": False})
+    cluster.scale(jobs=jobs)
+    return cluster
+
+
+def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> Any:
+    """Pods, through the operator of dask-kubernetes."""
+    amounts = {"cpu": given.pop("cores", None), "memory": given.pop("memory", None)}
+    amounts = {name: amount for name, amount in amounts.items() if amount is not None}
+    if amounts:
+        given["resources"] = {"requests": amounts, "limits": amounts}
+    return operator.KubeCluster(
+        name=given.pop("name", "weft"), n_workers=given.pop("workers", 1), **given
+    )
+
+
+KINDS: Mapping[str, Kind] = {
+    "local": Kind("distributed", {"workers": _count, "memory": str}, _local),
+    "slurm": Kind(
+        "dask_jobqueue",
+        {
+            "jobs": _count,
+            "queue": str,
+            "account": str,
+            "cores": _count,
+            "memory": str,
+            "walltime": str,
+            "processes": _count,
+            "interface": str,
+            "python": str,
+            "local_directory": str,
+            "log_directory": str,
+            "job_extra_directives": _list,
+            "job_script_prologue": _list,
+            "worker_extra_args": _list,
+        },
+        _slurm,
+    ),
+    "kubernetes": Kind(
+        "dask_kubernetes.operator",
+        {
+            "workers": _count,
+            "image": str,
+            "namespace": str,
+            "name": str,
+            "cores": str,
+            "memory": str,
+        },
+        _kubernetes,
+    ),
+}
+"""What may stand in place of an address; keys are those of Dask's packages but for the number of
+jobs or workers."""

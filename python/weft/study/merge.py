@@ -1,0 +1,85 @@
+"""Putting results of one study together that are in several directories: those of `--shard`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weft.errors import ExperimentError
+from weft.study.store import DirectoryStore
+from weft.study.study import Study, saved
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What is in the directory now."""
+
+    study: Study
+    """With the command that simulates all of it."""
+    store: DirectoryStore
+    flaws: list[str]
+    """What is wrong with runs that were left out, each with its directory."""
+
+    def missing(self) -> int:
+        """The number of runs that are in none of the directories."""
+        keys = {spec["key"] for spec in self.study.runs()}
+        return sum(not self.store.has(key) for key in keys)
+
+
+def merge(directories: Sequence[Path], output: Path) -> Merged:
+    """Copy the finished runs of all directories into one; `output` may be one of them.
+
+    Raises:
+        ExperimentError: A directory has no results, those of another study, or of another version.
+    """
+    studies = [saved(directory) for directory in directories]
+    for directory, other in zip(directories[1:], studies[1:], strict=True):
+        _check_same(directories[0], studies[0], directory, other)
+    store = DirectoryStore(output)
+    keys = {spec["key"]: None for spec in studies[0].runs()}
+    flaws = [
+        f"{directory / 'runs'}: {flaw}"
+        for directory in directories
+        for key in keys
+        if not store.has(key) and (flaw := store.adopt(key, directory)) is not None
+    ]
+    whole = replace(studies[0], command=whole_command(studies[0].command, output))
+    return Merged(whole.searched(store), store, flaws)
+
+
+def whole_command(command: str, output: Path) -> str:
+    """The command of a shard without `--shard`, and with another `-o`."""
+    words = list(_without(shlex.split(command), ("--shard", "-o", "--output")))
+    return shlex.join([*words, "-o", str(output)])
+
+
+def _without(words: Sequence[str], options: Sequence[str]) -> Iterable[str]:
+    """A command line without options that take a value."""
+    left = iter(words)
+    for word in left:
+        if word in options:
+            next(left, None)
+        elif word.partition("=")[0] not in options:
+            yield word
+
+
+def _check_same(first: Path, ours: Study, directory: Path, other: Study) -> None:
+    """Refuse to mix what does not belong together."""
+    if ours.code_version != other.code_version:
+        raise ExperimentError(
+            f"{directory}: made by Weft {other.code_version}, {first} by {ours.code_version}; "
+            "make both with the same version"
+        )
+    for mine, its in zip(ours.experiments, other.experiments, strict=False):
+        if (mine.text, mine.runs, mine.shown) != (its.text, its.runs, its.shown):
+            raise ExperimentError(
+                f"{directory}: {its.name} is not as in {first}; merge what one command with "
+                "different --shard has made"
+            )
+    if len(ours.experiments) != len(other.experiments):
+        raise ExperimentError(
+            f"{directory}: {len(other.experiments)} experiments, {first} has "
+            f"{len(ours.experiments)}; merge what one command with different --shard has made"
+        )
