@@ -74,6 +74,8 @@ def simulate(experiments: Sequence[Experiment], options: Options) -> int:
     try:
         return _results(whole, kept, options, shown)
     except OutsideError as error:
+        if options.output is None:
+            raise
         raise error.adding(_finished(whole, kept)) from error
     except BaseException as error:
         if options.output is not None:

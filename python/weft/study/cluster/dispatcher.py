@@ -111,7 +111,8 @@ class Dispatcher:
         if self._refused and not self._members:
             raise ExperimentError(self._remarks[-1])
         if not self._members:
-            self._remarks.append(f"no worker at {self._address} yet: waiting for one")
+            how = f"start one with dask worker {self._address}"
+            self._remarks.append(f"no worker there yet: waiting for one ({how})")
 
     def ended(self, patience_s: float) -> list[Ended]:
         """The runs that have ended since the last call; wait so long for one."""
@@ -162,7 +163,10 @@ class Dispatcher:
         there: Mapping[str, int] = self._ask(self._client.nthreads)
         self._looked = time.monotonic()
         for address in [address for address in self._members if address not in there]:
-            self._gone(address)
+            runs = self._dismiss(address, blamed=True)
+            again = f"; done again elsewhere: {_counted(runs, 'run')}" if runs else ""
+            left = _counted(len(self._members), "worker")
+            self._remarks.append(f"worker {address} is gone{again}; {left} left")
         self._refused &= there.keys()
         known = self._members.keys() | self._refused
         new = {address: cores for address, cores in there.items() if address not in known}
@@ -186,9 +190,8 @@ class Dispatcher:
         for version, addresses in others.items():
             self._refuse(version, addresses)
         if right:
-            self._remarks.append(
-                f"{_workers(len(self._members))}, {self.side_by_side} runs at once"
-            )
+            runs = _counted(self.side_by_side, "run")
+            self._remarks.append(f"{_counted(len(self._members), 'worker')}, {runs} at once")
 
     def _refuse(self, version: str, addresses: Sequence[str]) -> None:
         self._refused.update(addresses)
@@ -198,16 +201,15 @@ class Dispatcher:
             f"{_native.code_version} here; install the same version on both"
         )
 
-    def _gone(self, address: str) -> None:
-        """Do what a worker had over, elsewhere."""
+    def _dismiss(self, address: str, blamed: bool) -> int:
+        """Do what a worker had elsewhere; the number of runs. Its end may be their fault."""
         member = self._members.pop(address)
         chunks = list(member.chunks.values())
-        for place, sent in enumerate(chunks):
-            self._take_back(sent, blamed=place < member.slots, why=f"the last one was {address}")
-        runs = sum(len(sent.specs) for sent in chunks)
-        again = f"; {runs} run{'s' * (runs != 1)} of it are done again" if runs else ""
-        left = _workers(len(self._members))
-        self._remarks.append(f"worker {address} is gone{again}; {left} left")
+        # In reverse, since each goes before what waits.
+        for place, sent in reversed(list(enumerate(chunks))):
+            under_way = place < member.slots
+            self._take_back(sent, blamed and under_way, f"the last one was {address}")
+        return sum(len(sent.specs) for sent in chunks)
 
     def _take_back(self, sent: _Sent, blamed: bool, why: str) -> None:
         """Have the runs of a chunk wait again; those that may have ended the worker go alone."""
@@ -304,11 +306,11 @@ class Dispatcher:
         member = self._members[sent.address]
         del member.chunks[sent.number]
         if isinstance(answer, BaseException):
-            self._take_back(sent, blamed=True, why=f"the last time it said {_one_line(answer)}")
+            self._take_back(sent, True, f"the last one said {_one_line(answer)}")
             return []
         if answer.code_version != _native.code_version:
-            self._take_back(sent, blamed=False, why="")
-            self._gone(sent.address)
+            member.chunks[sent.number] = sent
+            self._dismiss(sent.address, blamed=False)
             self._refuse(_version_text(answer.code_version), [sent.address])
             return []
         sent.future.release()
@@ -357,8 +359,7 @@ class Dispatcher:
         try:
             return question()
         except (OSError, RuntimeError, ValueError) as error:
-            why = f"the scheduler is gone ({_one_line(error)}); the same command goes on from here"
-            raise ClusterError(errno.EIO, why, self._address) from error
+            raise ClusterError(errno.EIO, "the scheduler is gone", self._address) from error
 
 
 def _version_text(version: object) -> str:
@@ -366,8 +367,8 @@ def _version_text(version: object) -> str:
     return f"Weft {version}" if isinstance(version, str) else f"no Weft ({_one_line(version)})"
 
 
-def _workers(count: int) -> str:
-    return f"{count} worker{'s' * (count != 1)}"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _one_line(error: object) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from weft import _native
 from weft.errors import ExperimentError
+from weft.study.cluster import worker
 from weft.study.cluster.dispatcher import Dispatcher
 from weft.study.fields import suggestion
 
@@ -40,7 +41,8 @@ def opened(place: Place, jobs: int | None, threads: int | None) -> Iterator[Disp
     """
     distributed = _needed("distributed", place)
     # Its lines about workers that come and go: what matters of them is told by us.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     kind = KINDS.get(place.kind)
     with _started(kind, place, threads) if kind else _nothing(place.kind) as there:
         client = _connected(distributed, there, place)
@@ -138,8 +140,9 @@ def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> Any:
         n_workers=given.get("workers", max(1, _native.cores() // (threads or 1))),
         threads_per_worker=threads or 1,
         memory_limit=given.get("memory", "auto"),
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
+        preload=[worker.__name__],
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -90,6 +91,11 @@ class _Call:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return self._call
+
+
+def dask_setup(_: object) -> None:
+    """Leave Ctrl-C to the command that has started this worker; Dask calls this (`--on local`)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def code_version() -> str:
