@@ -228,7 +228,7 @@ def place(text: str | None) -> Place | None:
         from weft import ExperimentError
 
         raise ExperimentError(
-            f"--on {text}: {suggestion(kind, KINDS)}, or write HOST:PORT of a Dask scheduler"
+            f"--on {text}: {suggestion(kind, KINDS)}; or write HOST:PORT of a Dask scheduler"
         )
     return Place(kind, dict(pair("--on", part) for part in split(rest)), text)
 

@@ -105,14 +105,12 @@ class Dispatcher:
         more = {place: path.read_bytes() for place, path in needed.items()}
         self._folders |= files.folders(needed)
         self._files |= more
-        if more:
-            self._run(worker.keep_files, more, on=self._members)
+        self._give(more, self._members)
         self._look()
         if self._refused and not self._members:
             raise ExperimentError(self._remarks[-1])
         if not self._members:
-            how = f"start one with dask worker {self._address}"
-            self._remarks.append(f"no worker there yet: waiting for one ({how})")
+            self._remarks.append(f"no worker at {self._address} yet: waiting for one")
 
     def ended(self, patience_s: float) -> list[Ended]:
         """The runs that have ended since the last call; wait so long for one."""
@@ -182,8 +180,7 @@ class Dispatcher:
                 right.append(address)
             elif not isinstance(version, OSError):  # It may just have gone.
                 others.setdefault(_version_text(version), []).append(address)
-        if self._files:
-            self._run(worker.keep_files, self._files, on=right)
+        self._give(self._files, right)
         for address in right:
             slots = max(1, new[address] // (self._threads or 1))
             self._members[address] = _Member(new[address], slots)
@@ -192,6 +189,15 @@ class Dispatcher:
         if right:
             runs = _counted(self.side_by_side, "run")
             self._remarks.append(f"{_counted(len(self._members), 'worker')}, {runs} at once")
+
+    def _give(self, contents: Mapping[str, bytes], members: Iterable[str]) -> None:
+        """Send files that experiments name."""
+        if not contents:
+            return
+        for address, error in self._run(worker.keep_files, contents, on=members).items():
+            if error is not None:
+                why = f"cannot keep files of the experiment: {_one_line(error)}"
+                raise ClusterError(errno.EIO, why, address)
 
     def _refuse(self, version: str, addresses: Sequence[str]) -> None:
         self._refused.update(addresses)

@@ -62,5 +62,5 @@ def _files(path: Path) -> list[Path]:
 
 
 def _place(path: Path) -> str:
-    folder = hashlib.sha256(str(path.parent.absolute()).encode()).hexdigest()[:12]
+    folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
     return f"{folder}/{path.name}"

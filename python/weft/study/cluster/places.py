@@ -72,9 +72,9 @@ def _nothing(address: str) -> Iterator[str]:
 @contextmanager
 def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[Any]:
     """A cluster for one command."""
-    given = _read(kind.keys, place)
+    given, module = _read(kind.keys, place), _needed(kind.module, place)
     try:
-        cluster = kind.start(_needed(kind.module, place), given, threads)
+        cluster = kind.start(module, given, threads)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         first = " ".join(str(error).split())
         raise ExperimentError(f"--on {place.text}: {first}") from None
@@ -148,7 +148,12 @@ def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> Any:
 
 def _slurm(jobqueue: Any, given: dict[str, Any], threads: int | None) -> Any:
     """Jobs of Slurm; what is not said here is as `jobqueue.yaml` of dask-jobqueue has it."""
+    from dask import config
+
     jobs = given.pop("jobs", 1)
+    for key in ("cores", "memory"):
+        if key not in given and config.get(f"jobqueue.slurm.{key}", None) is None:
+            raise ValueError(f"no {key} of a job; add cores=16,memory=32GB, or what a node has")
     if "cores" in given:
         # A process a run: what ends one leaves the others alone.
         given.setdefault("processes", max(1, given["cores"] // (threads or 1)))

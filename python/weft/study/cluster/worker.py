@@ -128,19 +128,19 @@ def states(sweep: str) -> dict[str, State]:
     return {key: state for key, state in found.items() if state is not None}
 
 
-def keep_files(contents: Mapping[str, bytes]) -> None:
-    """Write files that experiments name: by their path in `_folder`."""
+def keep_files(contents: Mapping[str, bytes], dask_worker: Any = None) -> None:
+    """Write files that experiments name, by their path in `_folder`; Dask gives the worker."""
     for name, content in contents.items():
-        path = _folder() / name
+        path = _folder(dask_worker) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
 
-def _folder() -> Path:
-    """Where files are kept until the worker ends."""
+def _folder(dask_worker: Any = None) -> Path:
+    """Where files are kept until the worker ends; within a task the worker is known."""
     from distributed import get_worker
 
-    return Path(get_worker().local_directory) / "weft"
+    return Path((dask_worker or get_worker()).local_directory) / "weft"
 
 
 def _one(task: Task, chunk: Chunk, sweep: _Sweep) -> Done:

@@ -1,0 +1,288 @@
+"""Sweeps on workers of Dask: the same bytes, whoever comes, goes or is of another version."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sweeps
+from conftest import SMALL, Weft, command, start
+from dask_workers import scheduler, until
+from test_sweep import run_folders, same_tables
+from weft.study import inputs, store
+from weft.study.cluster import files, places, worker
+from weft.study.executor import Parallelism
+from weft.study.progress import Silent
+from weft.study.sweep import execute
+
+LONG = """
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 8
+[workload]
+pattern = "all-to-all"
+size = "512KB"
+[sweep]
+"balance.scheme" = ["ecmp", "spray"]
+seeds = 3
+"""
+OLD = "from weft import _native\n_native.code_version = '0.0.9+old'\n"
+DEADLY = """
+import os
+from weft import _native
+_native.real = getattr(_native, "real", _native.run)
+def run(experiment, seed, *rest, **cores):
+    if '"spray"' in experiment and seed == 2:
+        os._exit(1)
+    return _native.real(experiment, seed, *rest, **cores)
+_native.run = run
+"""
+"""Dask may load it twice."""
+
+
+class Sweep:
+    """A sweep that goes on, and what it has said so far."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self._said = folder / "said"
+        with self._said.open("w") as said:
+            self.process = subprocess.Popen(
+                command(*words), cwd=folder, stdout=subprocess.DEVNULL, stderr=said, text=True
+            )
+
+    def says(self, words: str) -> bool:
+        """Whether it has said this."""
+        return words in self._said.read_text()
+
+    def ends(self) -> list[str]:
+        """All its lines, when it has ended well."""
+        self.process.wait(timeout=120)
+        lines = self._said.read_text().splitlines()
+        assert self.process.returncode == 0, lines
+        return lines
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_its_run_and_no_result(weft: Weft, tmp_path: Path) -> None:
+    """Several processes, one killed in the middle of a run: the bytes of a sweep without them."""
+    (tmp_path / "long.toml").write_text(LONG)
+    with scheduler(tmp_path) as cluster:
+        cluster.start(3)
+        until(lambda: cluster.has(3))
+        sweep = Sweep(tmp_path, "run", "long.toml", "--on", cluster.address, "-o", "far")
+        # Runs follow each other at once: each worker is at one of them.
+        until(lambda: sweep.says("[1/6] "))
+        cluster.workers[0].kill()
+        lines = sweep.ends()
+    assert "3 workers, 3 runs at once" in lines
+    gone = [line for line in lines if line.endswith("done again elsewhere: 1 run; 2 workers left")]
+    assert len(gone) == 1
+    assert sum(line.startswith("[") for line in lines) == 6
+    assert weft("run", "long.toml", "-o", "near", "-q", "--no-report").returncode == 0
+    assert same_tables(tmp_path / "far", tmp_path / "near")
+    near, far = ((tmp_path / name / "study.json").read_text() for name in ("near", "far"))
+    assert far.replace("-o far", "-o near") == near.replace(" --no-report", "")
+
+
+@pytest.mark.slow
+def test_workers_may_come_late_and_those_of_another_version_get_nothing(tmp_path: Path) -> None:
+    """With none but those the command is refused, in one line, before anything is sent."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    with scheduler(tmp_path) as cluster:
+        words = ("run", "small.toml", "--on", cluster.address, "--no-report")
+        late = Sweep(tmp_path, *words, "-o", "out")
+        until(lambda: late.says(f"no worker at {cluster.address} yet: waiting for one"))
+        cluster.start(preload=OLD)
+        until(lambda: late.says("gets no work: Weft 0.0.9+old there, Weft "))
+        refused = subprocess.run(command(*words), cwd=tmp_path, capture_output=True, text=True)
+        cluster.start()
+        lines = late.ends()
+    assert sum(line.startswith("[") for line in lines) == 6
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: worker tcp://127.0.0.1:")
+    assert refused.stderr.endswith(" here; install the same version on both\n")
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_every_worker_is_given_up(tmp_path: Path) -> None:
+    """Exit status 1 and one line, the others are kept; without a scheduler that is one line too."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    words = ("run", "small.toml", "-o", "out", "--no-report", "-q", "--on")
+    with scheduler(tmp_path) as cluster:
+        cluster.start(4, preload=DEADLY)
+        until(lambda: cluster.has(4))
+        done = subprocess.run(
+            command(*words, cluster.address), cwd=tmp_path, capture_output=True, text=True
+        )
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("lost: small spray seed 2: its worker ended 3 times before it")
+    assert done.stderr.count("\n") == 1
+    assert len(run_folders(tmp_path / "out")) == 5
+
+
+@pytest.mark.slow
+def test_interrupt_ends_workers_and_keeps_what_had_finished(tmp_path: Path) -> None:
+    """Ctrl-C reaches the local workers as well; none of them says anything."""
+    (tmp_path / "long.toml").write_text(LONG.replace("seeds = 3", "seeds = 30"))
+    running = start(
+        *("run", "long.toml", "-o", "cut", "--no-report", "--on", "local:workers=2"), cwd=tmp_path
+    )
+    until(lambda: bool(run_folders(tmp_path / "cut")))
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    kept = len(run_folders(tmp_path / "cut"))
+    assert running.returncode == 130
+    assert said.splitlines()[0] == "2 workers, 2 runs at once"
+    assert said.splitlines()[-1].startswith(f"interrupted: {kept} of 60 runs had finished")
+    assert said.endswith("weft run long.toml -o cut --no-report --on local:workers=2\n")
+    assert "Traceback" not in said
+
+
+def _in_threads() -> Any:
+    """A cluster in this process, over TCP."""
+    import distributed
+
+    return distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=":0",
+        silence_logs=50,
+    )
+
+
+def test_many_short_runs_take_few_messages(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message to a worker has many of them; the store gets the same files as without workers."""
+    sent = []
+    real = worker.request
+    monkeypatch.setattr(worker, "request", lambda *call: sent.append(call) or real(*call))
+    runs = inputs.from_file(small, seeds=100).runs
+    far, near = (store.DirectoryStore(tmp_path / name) for name in ("far", "near"))
+    with (
+        _in_threads() as cluster,
+        places.opened(places.Place(cluster.scheduler_address, {}, ""), None, None) as dispatcher,
+    ):
+        parallelism = Parallelism(elsewhere=lambda: dispatcher)
+        assert execute(runs, far, parallelism, Silent()).done == len(runs) == 300
+    assert 2 < len(sent) < 100
+    execute(runs[:6], near, Parallelism(), Silent())
+    for spec in runs[:6]:
+        for name in store.ALWAYS:
+            files = [
+                tmp_path / at / "runs" / spec["key"] / f"{name}.parquet" for at in ("far", "near")
+            ]
+            assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_files_travel_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workload file that is not where the worker is; messages name it as it is named here."""
+    (tmp_path / "some.csv").write_text("src,dst,size\n0,1,1000\n1,2,2000\n")
+    monkeypatch.chdir(tmp_path)
+    experiment = {
+        "fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "workload": {"file": "some.csv"},
+        "balance": {"scheme": "ecmp"},
+    }
+    runs, kept = inputs.from_dict(experiment).runs, store.RowStore()
+    with (
+        _in_threads() as cluster,
+        places.opened(places.Place(cluster.scheduler_address, {}, ""), None, None) as dispatcher,
+    ):
+        real = dispatcher._send
+
+        def send() -> None:
+            # Worker and sweep are one process here, but what follows is the worker's alone.
+            (tmp_path / "elsewhere").mkdir(exist_ok=True)
+            monkeypatch.chdir(tmp_path / "elsewhere")
+            real()
+
+        monkeypatch.setattr(dispatcher, "_send", send)
+        assert execute(runs, kept, Parallelism(elsewhere=lambda: dispatcher), Silent()).done == 1
+    assert kept.record(runs[0]["key"])["row"]["workload"] == "some.csv"
+
+
+def test_traces_travel_with_the_files_of_all_ranks(tmp_path: Path) -> None:
+    """And go into one folder under their own names, in which messages do not show them."""
+    for name in ("gpt.0.et", "gpt.1.et", "gpt.json", "groups.json", "gpt2.0.et"):
+        (tmp_path / name).touch()
+    workload = {
+        "trace": str(tmp_path / "gpt.0.et"),
+        "process_groups": str(tmp_path / "groups.json"),
+    }
+    spec = sweeps.specs({}, 1, workload={"jobs": {"a": workload}})[0]
+    needed = files.needed([spec])
+    assert [path.name for path in needed.values()] == ["gpt.0.et", "gpt.1.et", "groups.json"]
+    there = tmp_path / "worker"
+    moved = files.moved(spec["experiment"], there)["workload"]["jobs"]["a"]
+    assert set(moved.values()) == {str(there / place) for place in needed if "gpt.1" not in place}
+    said = f"{moved['trace']} is empty"
+    assert files.as_named(said, there, files.folders(needed)) == f"{tmp_path}/gpt.0.et is empty"
+
+
+SBATCH = """#!/bin/sh
+cp "$1" job.sh
+setsid sh job.sh > job.log 2>&1 &
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/sh
+for job; do kill -- -"$job" && echo "$job" >> cancelled; done
+"""
+
+
+@pytest.mark.slow
+def test_slurm_jobs_are_submitted_and_cancelled(tmp_path: Path) -> None:
+    """Through dask-jobqueue, with an `sbatch` that starts the job on this machine."""
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
+    (tmp_path / "small.toml").write_text(SMALL)
+    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    on = "slurm:queue=batch,account=me,cores=2,memory=2GB,walltime=0:10:00,interface=lo"
+    done = subprocess.run(
+        command("run", "small.toml", "-o", "out", "--no-report", "--on", on),
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(run_folders(tmp_path / "out")) == 6
+    job = (tmp_path / "job.sh").read_text()
+    for line in ("-p batch", "-A me", "--cpus-per-task=2", "--mem=2G", "-t 0:10:00"):
+        assert f"#SBATCH {line}\n" in job
+    assert f"{sys.executable} -m distributed.cli.dask_worker tcp://127.0.0.1:" in job
+    assert len((tmp_path / "cancelled").read_text().split()) == 1
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("slurm:queu=batch", 'unknown key queu; did you mean "queue"?'),
+        ("slurm:cores=all,memory=1GB", "cores = 'all' is not a number from 1 on; correct it"),
+        ("slurm:queue=batch,cores=2", "no memory of a job; add cores=16,memory=32GB"),
+        ("slurn:queue=batch", 'did you mean "slurm"?; or write HOST:PORT of a Dask scheduler'),
+        ("slurm:queue", "no key and value; write --on key=value"),
+    ],
+)
+def test_wrong_places_take_one_line(small: Path, weft: Weft, on: str, said: str) -> None:
+    """Before anything is started."""
+    if said.startswith("no memory"):
+        pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
+    done = weft("run", small, "--on", on)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: --on ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
