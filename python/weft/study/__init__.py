@@ -10,6 +10,8 @@
 | `selection` | which runs have given values of keys |
 | `study` | the experiments of one command, and the results in a directory |
 | `sweep` | runs what is missing, several simulations side by side |
+| `executor`, `cluster` | where runs are simulated: on threads here, or on workers of Dask |
+| `merge` | results of several directories in one |
 | `store` | results on disk and in memory |
 | `best_value` | `[best]`: searches the best value of a swept key |
 | `forecast`, `progress` | how long a sweep will still take; progress on standard error |

@@ -168,9 +168,7 @@ def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> Any:
     amounts = {name: amount for name, amount in amounts.items() if amount is not None}
     if amounts:
         given["resources"] = {"requests": amounts, "limits": amounts}
-    return operator.KubeCluster(
-        name=given.pop("name", "weft"), n_workers=given.pop("workers", 1), **given
-    )
+    return operator.KubeCluster(n_workers=given.pop("workers", 1), quiet=True, **given)
 
 
 KINDS: Mapping[str, Kind] = {
