@@ -1,7 +1,7 @@
-"""What a run costs beside its simulation, on workers of Dask: thousands of runs of a millisecond.
+"""What a run costs beside its simulation on workers of Dask: thousands of runs of 0.1 ms.
 
-The scheduler and the command are one process here, the workers processes of their own. Processor time
-tells more than elapsed time where other programs run too.
+The scheduler and the command are one process here, the workers processes of their own. Processor
+time tells more than elapsed time where other programs run too.
 
     python bench/cluster.py --runs 10000 --workers 2
 """

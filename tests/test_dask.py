@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import sweeps
 from conftest import SMALL, Weft, command, start
 from dask_workers import scheduler, until
 from test_sweep import run_folders, same_tables
+from weft.errors import ExperimentError
 from weft.study import inputs, store
 from weft.study.cluster import files, places, worker
 from weft.study.executor import Parallelism
@@ -265,6 +268,31 @@ def test_slurm_jobs_are_submitted_and_cancelled(tmp_path: Path) -> None:
         assert f"#SBATCH {line}\n" in job
     assert f"{sys.executable} -m distributed.cli.dask_worker tcp://127.0.0.1:" in job
     assert len((tmp_path / "cancelled").read_text().split()) == 1
+
+
+def test_kubernetes_is_told_what_it_knows() -> None:
+    """There is no Kubernetes to try it on: only names of arguments are compared."""
+    operator = pytest.importorskip(
+        "dask_kubernetes.operator", reason="dask-kubernetes is not installed"
+    )
+    told: dict[str, Any] = {}
+    given = {"workers": 4, "image": "weft", "namespace": "a", "name": "b", "cores": "1"}
+    assert given.keys() | {"memory"} == places.KINDS["kubernetes"].keys.keys()
+    recorder = types.SimpleNamespace(KubeCluster=lambda **words: told.update(words))
+    places.KINDS["kubernetes"].start(recorder, given | {"memory": "2GB"}, None)
+    assert told.pop("resources")["limits"] == {"cpu": "1", "memory": "2GB"}
+    assert told.keys() <= inspect.signature(operator.KubeCluster.__init__).parameters.keys()
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the packages to install."""
+    monkeypatch.setitem(sys.modules, "dask_kubernetes.operator", None)
+    place = places.Place("kubernetes", {}, "kubernetes")
+    with (
+        pytest.raises(ExperimentError, match="; pip install distributed dask-kubernetes"),
+        places.opened(place, None, None),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -158,7 +159,8 @@ def _slurm(jobqueue: Any, given: dict[str, Any], threads: int | None) -> Any:
         # A process a run: what ends one leaves the others alone.
         given.setdefault("processes", max(1, given["cores"] // (threads or 1)))
     cluster = jobqueue.SLURMCluster(**given, scheduler_options={"dashboard": False})
-    cluster.scale(jobs=jobs)
+    # Not only now: jobs that end before the sweep does, by their walltime, are submitted again.
+    cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
     return cluster
 
 
@@ -168,7 +170,12 @@ def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> Any:
     amounts = {name: amount for name, amount in amounts.items() if amount is not None}
     if amounts:
         given["resources"] = {"requests": amounts, "limits": amounts}
-    return operator.KubeCluster(n_workers=given.pop("workers", 1), quiet=True, **given)
+    try:
+        return operator.KubeCluster(n_workers=given.pop("workers", 1), quiet=True, **given)
+    except ValueError:
+        # Without credentials nothing was made, and removing it at exit would fail again.
+        atexit.unregister(operator.kubecluster.kubecluster.reap_clusters)
+        raise
 
 
 KINDS: Mapping[str, Kind] = {
