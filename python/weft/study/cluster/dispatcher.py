@@ -73,7 +73,7 @@ class Dispatcher:
         self._address: str = client.scheduler.address
         self._sweep = uuid.uuid4().hex
         self._members: dict[str, _Member] = {}
-        self._refused: set[str] = set()
+        self._refused: dict[str, str] = {}
         self._remarks: list[str] = []
         self._waiting: deque[RunSpec] = deque()
         self._sent: dict[int, _Sent] = {}
@@ -108,7 +108,7 @@ class Dispatcher:
         self._give(more, self._members)
         self._look()
         if self._refused and not self._members:
-            raise ExperimentError(self._remarks[-1])
+            raise ExperimentError(next(iter(self._refused.values())))
         if not self._members:
             self._remarks.append(f"no worker at {self._address} yet: waiting for one")
 
@@ -129,7 +129,9 @@ class Dispatcher:
         if now - self._asked >= max(_STATES_S, _MESSAGE_S * len(self._members)) and self._members:
             self._asked = math.inf
             self._client.loop.add_callback(self._ask_states, list(self._members))
-        return list(self._active.values())
+        # Some may have ended since.
+        out = {spec["key"] for sent in self._sent.values() for spec in sent.specs}
+        return [run for key, run in self._active.items() if key in out]
 
     def remarks(self) -> list[str]:
         """Which workers came, went, or get no work."""
@@ -165,8 +167,9 @@ class Dispatcher:
             again = f"; done again elsewhere: {_counted(runs, 'run')}" if runs else ""
             left = _counted(len(self._members), "worker")
             self._remarks.append(f"worker {address} is gone{again}; {left} left")
-        self._refused &= there.keys()
-        known = self._members.keys() | self._refused
+        for address in self._refused.keys() - there.keys():
+            del self._refused[address]  # Another version may come to the same address.
+        known = self._members.keys() | self._refused.keys()
         new = {address: cores for address, cores in there.items() if address not in known}
         if new:
             self._admit(new)
@@ -200,12 +203,13 @@ class Dispatcher:
                 raise ClusterError(errno.EIO, why, address)
 
     def _refuse(self, version: str, addresses: Sequence[str]) -> None:
-        self._refused.update(addresses)
         more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
-        self._remarks.append(
+        line = (
             f"worker {addresses[0]}{more} gets no work: {version} there, Weft "
             f"{_native.code_version} here; install the same version on both"
         )
+        self._refused |= dict.fromkeys(addresses, line)
+        self._remarks.append(line)
 
     def _dismiss(self, address: str, blamed: bool) -> int:
         """Do what a worker had elsewhere; the number of runs. Its end may be their fault."""
@@ -223,7 +227,6 @@ class Dispatcher:
         sent.future.release()
         self._sent.pop(sent.number, None)
         for spec in reversed(sent.specs):
-            self._active.pop(spec["key"], None)
             self._ends[spec["key"]] += blamed
             if self._ends[spec["key"]] < _MOST_ENDS:
                 self._waiting.appendleft(spec)
@@ -326,7 +329,6 @@ class Dispatcher:
         return [self._kept(spec, done[spec["key"]]) for spec in sent.specs if spec["key"] in done]
 
     def _kept(self, spec: RunSpec, done: worker.Done) -> Ended:
-        self._active.pop(spec["key"], None)
         if done.packed is None:
             return Ended(spec, error=done.error)
         self._store.put_packed(spec["key"], done.packed)
@@ -334,20 +336,22 @@ class Dispatcher:
 
     async def _ask_states(self, members: Sequence[str]) -> None:
         """Ask workers how far they are; in the client's thread."""
+        told: Mapping[str, Mapping[str, worker.State]] = {}
         try:
             told = await self._client.run(
                 worker.states, self._sweep, workers=members, on_error="ignore"
             )
         except (OSError, RuntimeError, ValueError):
-            told = {}
-        open_ = {spec["key"]: spec for sent in list(self._sent.values()) for spec in sent.specs}
+            return  # Whoever is gone is seen elsewhere.
+        finally:
+            self._asked = time.monotonic()
+        out = {spec["key"]: spec for sent in list(self._sent.values()) for spec in sent.specs}
         self._active = {
-            key: ActiveRun(kind_of(open_[key]), *state)
+            key: ActiveRun(kind_of(out[key]), *state)
             for states in told.values()
             for key, state in states.items()
-            if key in open_
+            if key in out
         }
-        self._asked = time.monotonic()
 
     def _run(
         self, function: Callable[..., Any], *arguments: Any, on: Iterable[str]
