@@ -189,6 +189,14 @@ def test_many_short_runs_take_few_messages(
             assert files[0].read_bytes() == files[1].read_bytes()
 
 
+def test_a_worker_of_another_version_simulates_nothing() -> None:
+    """Even if it has come to the address of one that was asked."""
+    task = worker.Task("key", "{}", 1)
+    answer = worker.simulate(worker.Chunk("sweep", "0.0.9+old", [task], None, 1, False, {}))
+    assert answer == worker.Answer(worker.code_version(), [])
+    assert answer.code_version != "0.0.9+old"
+
+
 def test_files_travel_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workload file that is not where the worker is; messages name it as it is named here."""
     (tmp_path / "some.csv").write_text("src,dst,size\n0,1,1000\n1,2,2000\n")

@@ -30,7 +30,7 @@ class ProgressReporter(Protocol):
         """How much of the active runs is done, summed up: 1.5 is one and a half runs."""
 
     def finished(self, name: str, row: Row | None) -> None:
-        """A run ended; `row` is None if it stalled."""
+        """A run ended; `row` is None if it has no result: it stalled, or was refused or lost."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -102,7 +102,7 @@ class Lines(Silent):
         """Says what came out, and the time since the start."""
         self._done += 1
         self._said = time.monotonic()
-        result = f"CCT {format_time(row['cct_s'])}" if row else "stalled"
+        result = f"CCT {format_time(row['cct_s'])}" if row else "no result"
         took = time.monotonic() - self._began
         line = f"[{self._done}/{self._total}] {name}: {result} ({took:.1f} s)"
         print(line, file=sys.stderr, flush=True)
