@@ -32,7 +32,7 @@ FILE = "check.parquet"
 _FIDELITY, _SCHEME, _EXACT = "run.fidelity", "balance.scheme", "packet"
 COUNTERS = ("packets", "control_packets", "packet_hops", "max_qps", "established_qps")
 """Result columns that count what was sent and the queue pairs, and are known at any fidelity."""
-_OF_CHECK = (
+OF_CHECK = (
     *("packet_key", "packet_cct_s", "difference_pct", "core_s", "packet_core_s", "times_as_fast"),
     *(f"{counter}_difference" for counter in COUNTERS),
     "link_bytes_difference_pct",
@@ -165,7 +165,7 @@ def of(drawn: Sequence[Drawn], listed: Listed, store: Store) -> Check:
 
 def fields(row: Row | None) -> Row:
     """What a row of the sweep has more than without a check: of a run that was drawn, by `row`."""
-    own = dict.fromkeys(_OF_CHECK) if row is None else {key: row[key] for key in _OF_CHECK}
+    own = dict.fromkeys(OF_CHECK) if row is None else {key: row[key] for key in OF_CHECK}
     return {"checked": own["packet_cct_s"] is not None, **own}
 
 
@@ -285,7 +285,7 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
     import polars as pl
 
     # Of a column without a value no type could be inferred.
-    types: dict[str, type[pl.DataType]] = dict.fromkeys(("skipped_pct", *_OF_CHECK), pl.Float64)
+    types: dict[str, type[pl.DataType]] = dict.fromkeys(("skipped_pct", *OF_CHECK), pl.Float64)
     types |= dict.fromkeys((f"{counter}_difference" for counter in COUNTERS), pl.Int64)
     types["packet_key"] = pl.String
     return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
