@@ -22,7 +22,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check test-programs soak prerequisites wheel release image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check docs test-programs soak prerequisites wheel release image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -78,7 +78,7 @@ paper-002-quick: study-2025-quick
 paper-003: dnlb-2025
 paper-004: paralet-2024
 
-test: check  ## all tests
+test: check $(VENV)/docs  ## all tests
 	$(PYTEST) -m slow
 
 check:  ## the quick part: format, lints, unit tests
@@ -100,8 +100,8 @@ lint: build $(VENV)/dev
 	else echo "wasm32: skipped; rustup target add wasm32-unknown-unknown"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
 	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
-	$(BIN)/ruff format --check python tests bench packaging
-	$(BIN)/ruff check python tests bench packaging
+	$(BIN)/ruff format --check python tests bench docs packaging
+	$(BIN)/ruff check python tests bench docs packaging
 	$(BIN)/mypy python
 
 unit: build plugin $(VENV)/dev
@@ -125,6 +125,14 @@ torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations
 $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 	@echo "setting up PyTorch in $(TORCH) (some 600 MB to download) ..."
 	$(BIN)/python tests/pytorch/environment.py $(TORCH) $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
+	@touch $@
+
+docs: build $(VENV)/docs  ## the documentation site: out/docs/index.html, to read without a network
+	@$(call quietly,NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict)
+	@echo "open out/docs/index.html"
+
+$(VENV)/docs: pyproject.toml $(VENV)/ready
+	@$(call quietly,$(call install,docs))
 	@touch $@
 
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records

@@ -1,0 +1,138 @@
+"""The documentation site: what is made from the code, and numbers that it takes from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reference
+import weft
+from conftest import command
+from weft.report import column_meanings
+from weft.study import check
+
+ROOT = Path(__file__).parents[1]
+CHOOSING = (ROOT / "docs" / "choosing.md").read_text()
+HEAT_MAP = (ROOT / "docs" / "images" / "all-schemes.svg").read_text()
+
+
+@pytest.fixture(scope="module")
+def result() -> weft.Result:
+    """A run that fills every table."""
+    return weft.simulate(reference.EVERY_TABLE)
+
+
+@pytest.mark.parametrize("table", [name for name in column_meanings.TABLES if name != "check"])
+def test_every_column_has_a_meaning(table: str, result: weft.Result) -> None:
+    """And every meaning a column, in the order of the table."""
+    assert list(column_meanings.TABLES[table]) == getattr(result, table).columns
+
+
+def test_every_column_of_a_check_has_a_meaning() -> None:
+    """The same."""
+    assert tuple(column_meanings.TABLES["check"]) == check.OF_CHECK
+
+
+def test_pages_are_made() -> None:
+    """Of every command, every scheme and every variable."""
+    pages = reference.pages()
+    for words in ("weft run", "weft testbed bench", "weft trace info"):
+        assert f"\n## {words}\n" in pages["reference/commands.md"]
+    schemes = pages["reference/schemes.md"]
+    assert schemes.count("Asks of switches") == len(weft.schemes())
+    assert "\n### `twill`\n" in schemes
+    assert "`WEFT_CONFIG`" in pages["reference/variables.md"]
+
+
+def test_choosing_has_the_numbers_of_the_heat_map() -> None:
+    """Every cell of its table that is a number."""
+    measured = _heat_map()
+    rows = _table(CHOOSING, "| scheme | asks of switches |")
+    scenarios = rows[0][3:]
+    assert len(rows) > 10
+    for name, _, _, *cells in rows[1:]:
+        found = [measured[name.strip("`")][scenario] for scenario in scenarios]
+        assert cells == found, name
+
+
+def test_choosing_says_what_switches_and_nics_must_do() -> None:
+    """As the schemes do themselves."""
+    entries = weft.schemes()
+    asked = {re.sub(r"-N$", "", name): told for name, told in reference.asked(entries).items()}
+    for name, *says in _table(CHOOSING, "| scheme | asks of switches |")[1:]:
+        told = asked[re.sub(r"-\d+$", "", name.strip("`"))]
+        assert tuple(says[: len(told)]) == told, name
+
+
+MISTAKES = (
+    "run figure.toml",
+    "run examples/first.toml --set workload.sise=1MB",
+    "run examples/first.toml --set workload.size=1000000",
+    "run examples/flows.csv --fabric leaf-spine:leaves=2,spines=2,hosts=2",
+    "compare --fabric leaf-spine:leaves=4,spines=4,hosts=4 --schemes ecmp "
+    "--workload all-reduce:algorithm=recursive-doubling,size=1MB,ranks=12",
+    "compare --fabric dragonfly:groups=9,routers=4,hosts_per_leaf=2,global_ports=2 "
+    "--workload permutation:size=64KB --schemes conga",
+    "switch-config examples/cluster.toml --scheme ecmp --format sonic -o switches",
+)
+"""Commands, each of which gives a line that `docs/troubleshooting.md` explains."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", MISTAKES)
+def test_troubleshooting_has_the_lines_as_they_are(words: str) -> None:
+    """To the letter."""
+    done = subprocess.run(
+        command(*words.split()), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    line = done.stderr.strip().splitlines()[-1]
+    assert f"| `{line}` |" in (ROOT / "docs" / "troubleshooting.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_site_is_built_strictly(tmp_path: Path) -> None:
+    """No link or anchor leads nowhere, and nothing is loaded from elsewhere."""
+    if importlib.util.find_spec("mkdocs") is None:
+        pytest.skip("MkDocs is not there: `make docs` installs it")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    home = (tmp_path / "index.html").read_text()
+    assert re.findall(r'(?:src|href)="https?:[^"]*\.(?:js|css|woff2?)', home) == []
+    assert (tmp_path / "search" / "search_index.js").is_file()
+
+
+def _table(text: str, begins: str) -> list[list[str]]:
+    """The cells of the table that begins so: head, then rows."""
+    lines = text[text.index(begins) :].split("\n\n")[0].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells[0], *cells[2:]]
+
+
+def _heat_map() -> dict[str, dict[str, str]]:
+    """By scheme and scenario, what the picture says."""
+    heads = re.findall(r"<text[^>]*rotate\(-30\)[^>]*>([^<]*)", HEAT_MAP)
+    cells = re.findall(r'<text[^>]* x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)', HEAT_MAP)
+    names = [(float(y), text) for _, y, text in cells if re.fullmatch(r"[a-z][a-z0-9-]+", text)]
+    found = {}
+    for height, name in names:
+        line = [
+            (float(x), text)
+            for x, y, text in cells
+            if abs(float(y) - height) < 5 and re.fullmatch(r"[\d.]+|\N{EN DASH}", text)
+        ]
+        found[name] = dict(zip(heads, [text for _, text in sorted(line)], strict=False))
+    return found
