@@ -51,8 +51,13 @@ _OF_THE_NETWORK = {"test_namespaces", "test_nccl_fabric", "test_switch_config_li
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file stay together where several processes share the tests."""
+    """Tests of a file stay together where several processes share the tests.
+
+    Those that name a group of their own do not.
+    """
     for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
         group = "network" if item.path.stem in _OF_THE_NETWORK else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
 

@@ -1,0 +1,162 @@
+"""Every block of the documentation runs: commands, Python, TOML, files that it shows.
+
+A page's blocks run one after the other in a folder of its own, beside copies of `examples` and
+`experiments`. A block with `title="NAME"` is a file of that name. What cannot run here has a line
+`<!-- not run: REASON -->` before it; how many there are for each reason is held here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    "README.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
+]
+NOT_RUN = {
+    "root": 5,  # Name spaces of the network.
+    "hardware": 5,  # Switches, GPUs, several hosts.
+    "minutes": 2,
+    "PyTorch": 3,
+    "build": 10,  # Changes the code, or sets it up.
+}
+"""Reasons why a block does not run, and how many blocks there are that do not."""
+SHOWN = {"text", "rust", "jinja", "json"}
+"""Languages of blocks that are shown only: output, and code that other tests compile."""
+_BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^>]*?) -->\n)?"
+    r"^```(?P<language>\w*)(?:,\w+)?(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code of a page."""
+
+    page: str
+    line: int
+    language: str
+    title: str | None
+    reason: str | None
+    text: str
+
+    @property
+    def place(self) -> str:
+        """Where it begins, as editors understand it."""
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks of a page, in order."""
+    text = (ROOT / page).read_text()
+    return [
+        Block(
+            page,
+            text.count("\n", 0, found.start("language")) + 1,
+            *(found[name] for name in ("language", "title", "reason", "text")),
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def test_no_block_is_overlooked() -> None:
+    """Two fences each."""
+    for page in PAGES:
+        fences = re.findall(r"^ *```", (ROOT / page).read_text(), re.MULTILINE)
+        assert len(fences) == 2 * len(blocks(page)), page
+
+
+def runs(block: Block) -> bool:
+    """Whether there is something to do about it."""
+    return block.reason is None and (block.title is not None or block.language not in SHOWN)
+
+
+def test_blocks_say_what_they_are() -> None:
+    """Each has a language that is known here."""
+    known = SHOWN | {"sh", "python", "toml", "csv"}
+    unknown = [one.place for page in PAGES for one in blocks(page) if one.language not in known]
+    assert unknown == []
+
+
+def test_few_blocks_are_not_run() -> None:
+    """Those that are not say why."""
+    found = Counter(one.reason for page in PAGES for one in blocks(page) if one.reason)
+    assert dict(found) == NOT_RUN
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a page's blocks run: `weft` is a command there."""
+    for name in ("examples", "experiments"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "images" / "fabric.toml", tmp_path / "docs" / "images")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "weft").write_text(f'#!/bin/sh\nexec {sys.executable} -m weft "$@"\n')
+    (programs / "weft").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _pages() -> Iterator[object]:
+    """Pages with something to run; any process may take any of them."""
+    for page in PAGES:
+        if any(map(runs, blocks(page))):
+            yield pytest.param(page, marks=pytest.mark.xdist_group(page))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", list(_pages()))
+def test_a_page_runs(page: str, folder: Path) -> None:
+    """From its first block to its last."""
+    names: dict[str, object] = {"__name__": "page"}
+    for block in filter(runs, blocks(page)):
+        if block.title is not None:
+            (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.title).write_text(block.text)
+        if block.language == "toml":
+            tomllib.loads(block.text)
+        elif block.language == "python":
+            exec(compile(block.text, block.place, "exec"), names)
+        elif block.language == "sh":
+            _shell(block)
+
+
+def _shell(block: Block) -> None:
+    """Run its lines; the first that fails ends them."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block.place}: {done.stderr or done.stdout}"
+
+
+NOTEBOOKS = sorted(path.name for path in (ROOT / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its cells."""
+    monkeypatch.chdir(folder / "examples")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    cells = json.loads((ROOT / "examples" / name).read_text())["cells"]
+    names: dict[str, object] = {"__name__": "notebook"}
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{name}, cell {number}", "exec"), names)
