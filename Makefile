@@ -127,13 +127,9 @@ $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 	$(BIN)/python tests/pytorch/environment.py $(TORCH) $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
 	@touch $@
 
-docs: build $(VENV)/docs  ## the documentation site: out/docs/index.html, to read without a network
+docs: build $(VENV)/dev  ## the documentation site: out/docs/index.html, to read without a network
 	@$(call quietly,NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict)
 	@echo "open out/docs/index.html"
-
-$(VENV)/docs: pyproject.toml $(VENV)/ready
-	@$(call quietly,$(call install,docs))
-	@touch $@
 
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
@@ -206,8 +202,8 @@ $(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path 
 	@touch $@
 
 $(VENV)/dev: pyproject.toml $(VENV)/ready
-	@echo "installing what checks and tests need ..."
-	@$(call quietly,$(call install,dev))
+	@echo "installing what checks, tests and the documentation need ..."
+	@$(call quietly,$(call install,dev docs))
 	@touch $@
 
 prerequisites:
