@@ -162,6 +162,8 @@ class CatalogueOption(TypedDict):
     default: str
     words: list[str]
     """What it may be, where that is one of some words."""
+    kind: str
+    """What it may be, with its range and its unit; empty where nothing says it."""
     meaning: str
 
 
@@ -169,7 +171,7 @@ class CatalogueEntry(TypedDict):
     """A scheme, transport, workload or topology, as `weft list` shows it."""
 
     key: str
-    """What chooses it: `workload.collective`."""
+    """What chooses it: `workload.collective`; of sections `section`."""
     name: str
     """What to write there; of a file, how its name ends."""
     summary: str

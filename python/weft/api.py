@@ -175,6 +175,13 @@ def presets() -> list[CatalogueEntry]:
     return _catalogue("presets")
 
 
+def sections() -> list[CatalogueEntry]:
+    """The sections of an experiment: name, summary, and the keys that no other list has."""
+    from weft.study import shown_keys
+
+    return [*_catalogue("sections"), *shown_keys.entries()]
+
+
 def variables() -> list[CatalogueEntry]:
     """What hosts of a cluster read: variables, and options of schemes that differ there."""
     return _catalogue("variables")

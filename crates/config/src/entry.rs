@@ -30,6 +30,8 @@ pub struct OptionEntry {
     pub default: String,
     /// The words that it may be; empty where it is something else.
     pub words: Vec<String>,
+    /// What it may be, with its range and its unit; empty where nothing says it.
+    pub kind: String,
     /// What it means.
     pub meaning: String,
 }
@@ -47,6 +49,7 @@ impl Entry {
             table.put("default", option.default.as_str());
             let words = option.words.iter().map(|word| Value::from(word.as_str()));
             table.put("words", words.collect::<Vec<_>>());
+            table.put("kind", option.kind.as_str());
             table.put("meaning", option.meaning.as_str());
             Value::Table(table)
         });

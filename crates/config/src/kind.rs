@@ -2,6 +2,7 @@
 
 use crate::nearest::nearest;
 use crate::value::{Item, Value};
+use weft_units::options::{FLAG, NUMBER, RATE, SIZE, TIME, WHOLE, WORD};
 use weft_units::{Rate, Time, UnitError, parse_rate, parse_size, parse_time, size_text};
 
 /// A type of value.
@@ -17,6 +18,8 @@ pub trait Kind {
     fn write(&self, value: &Self::Out) -> Value;
     /// A valid value in TOML, for messages and for listing keys.
     fn example(&self) -> Value;
+    /// What it may be, with its range and its unit, for lists of keys.
+    fn describe(&self) -> String;
     /// The words that it may be, where these can be told.
     fn words(&self) -> Vec<String> {
         Vec::new()
@@ -57,6 +60,12 @@ impl Kind for Integer {
     fn example(&self) -> Value {
         Value::Int(i64::from(self.min.max(2).min(self.max)))
     }
+    fn describe(&self) -> String {
+        match *self {
+            Integer { min, max } if max == i32::MAX as u32 => format!("{WHOLE}, {min} or more"),
+            Integer { min, max } => format!("{WHOLE}, {min} to {max}"),
+        }
+    }
 }
 
 /// A number within bounds, both included.
@@ -88,6 +97,9 @@ impl Kind for Number {
     fn example(&self) -> Value {
         Value::Float(self.max.min(1.0))
     }
+    fn describe(&self) -> String {
+        format!("{NUMBER}, {} to {}", self.min, self.max)
+    }
 }
 
 /// `true` or `false`.
@@ -107,6 +119,9 @@ impl Kind for Flag {
     }
     fn example(&self) -> Value {
         Value::Bool(true)
+    }
+    fn describe(&self) -> String {
+        FLAG.to_owned()
     }
 }
 
@@ -128,6 +143,9 @@ impl Kind for Text {
     fn example(&self) -> Value {
         "text".into()
     }
+    fn describe(&self) -> String {
+        "text".to_owned()
+    }
 }
 
 /// A list of texts.
@@ -148,6 +166,9 @@ impl Kind for Texts {
     fn example(&self) -> Value {
         vec![Value::from("text")].into()
     }
+    fn describe(&self) -> String {
+        "a list of texts".to_owned()
+    }
 }
 
 /// A list of whole numbers.
@@ -167,6 +188,9 @@ impl Kind for Wholes {
     }
     fn example(&self) -> Value {
         vec![Value::Int(0)].into()
+    }
+    fn describe(&self) -> String {
+        "a list of whole numbers".to_owned()
     }
 }
 
@@ -194,13 +218,16 @@ impl Kind for OneOf<'_> {
     fn example(&self) -> Value {
         self.0[0].into()
     }
+    fn describe(&self) -> String {
+        WORD.to_owned()
+    }
     fn words(&self) -> Vec<String> {
         self.0.iter().map(|word| (*word).to_owned()).collect()
     }
 }
 
 /// Bytes, written with a unit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Least bytes.
     pub min: u64,
@@ -238,6 +265,15 @@ impl Kind for Size {
     }
     fn example(&self) -> Value {
         size_text(self.max.min(self.min.max(16_000))).into()
+    }
+    fn describe(&self) -> String {
+        match *self {
+            Size::ANY => SIZE.to_owned(),
+            Size { min, max } if max == Size::ANY.max => {
+                format!("{SIZE}, {} or more", size_text(min))
+            }
+            Size { min, max } => format!("{SIZE}, {} to {}", size_text(min), size_text(max)),
+        }
     }
 }
 
@@ -284,6 +320,9 @@ impl Kind for Span {
     fn example(&self) -> Value {
         "1us".into()
     }
+    fn describe(&self) -> String {
+        format!("{TIME}, {} to {}", self.min, self.max)
+    }
 }
 
 fn time_without_unit(number: &dyn std::fmt::Display) -> String {
@@ -320,6 +359,9 @@ impl Kind for Speed {
     fn example(&self) -> Value {
         "100Gbps".into()
     }
+    fn describe(&self) -> String {
+        format!("{RATE}, {} to {}", Rate::SENSIBLE.start(), Rate::SENSIBLE.end())
+    }
 }
 
 /// What `K` reads, or a word that stands for "let the program choose".
@@ -339,6 +381,9 @@ impl<K: Kind> Kind for Or<K> {
     }
     fn example(&self) -> Value {
         self.1.into()
+    }
+    fn describe(&self) -> String {
+        format!("{}, or {:?}", self.0.describe(), self.1)
     }
     fn words(&self) -> Vec<String> {
         let words = self.0.words();

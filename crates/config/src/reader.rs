@@ -18,6 +18,8 @@ pub struct Asked {
     pub default: Option<Value>,
     /// The words that it may be; empty where it is something else.
     pub words: Vec<String>,
+    /// What it may be, with its range and its unit; empty where the key says no more.
+    pub kind: String,
     /// What it means, with units.
     pub meaning: &'static str,
 }
@@ -133,8 +135,8 @@ impl<'a> Reader<'a> {
         meaning: &'static str,
     ) -> Result<K::Out, ExperimentError> {
         let shown = default.as_ref().map(|value| kind.write(value));
-        let words = kind.words();
-        self.asked.push(Asked { key: key.to_owned(), default: shown, words, meaning });
+        let (words, what) = (kind.words(), kind.describe());
+        self.asked.push(Asked { key: key.to_owned(), default: shown, words, kind: what, meaning });
         let found = self.table.get(key).map(|item| (item.origin, kind.read(item)));
         let value = match (found, default) {
             (Some((_, Ok(value))), _) => value,
@@ -151,11 +153,12 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Says which words `key`, which was asked for, may be.
-    pub(crate) fn words(&mut self, key: &str, words: &[String]) {
+    /// Says what `key`, which was asked for, may be: which words, or what else.
+    pub(crate) fn may_be(&mut self, key: &str, words: &[String], kind: &str) {
         let asked = self.asked.iter_mut().rfind(|asked| asked.key == key);
         if let Some(asked) = asked {
             words.clone_into(&mut asked.words);
+            kind.clone_into(&mut asked.kind);
         }
     }
 
@@ -243,8 +246,8 @@ impl<'a> Reader<'a> {
         meaning: &'static str,
         decode: impl Fn(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
-        let words = Vec::new();
-        self.asked.push(Asked { key: key.to_owned(), default: None, words, meaning });
+        let (words, kind) = (Vec::new(), "a table".to_owned());
+        self.asked.push(Asked { key: key.to_owned(), default: None, words, kind, meaning });
         let empty = Table::new();
         let table = match self.table.get(key) {
             None => &empty,

@@ -183,6 +183,20 @@ impl Table {
         let index = self.entries.iter().position(|(known, _)| known == key)?;
         Some(self.entries.remove(index).1)
     }
+    /// Takes out what is at a path of keys, and tables on the way that are empty then.
+    pub fn remove_path(&mut self, path: &[String]) {
+        let Some((key, rest)) = path.split_first() else { return };
+        match self.get_mut(key).map(|item| &mut item.value) {
+            Some(Value::Table(inner)) if !rest.is_empty() => {
+                inner.remove_path(rest);
+                if inner.is_empty() {
+                    self.remove(key);
+                }
+            }
+            Some(_) if rest.is_empty() => drop(self.remove(key)),
+            _ => {}
+        }
+    }
     /// All entries in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Item)> {
         self.entries.iter().map(|(key, item)| (key.as_str(), item))

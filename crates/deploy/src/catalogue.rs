@@ -30,5 +30,5 @@ fn entry(name: &str, summary: &str, source: &str, options: Vec<OptionEntry>) -> 
 
 fn option(key: &str, default: &str, meaning: &str) -> OptionEntry {
     let [key, default, meaning] = [key, default, meaning].map(str::to_owned);
-    OptionEntry { key, default, words: Vec::new(), meaning }
+    OptionEntry { key, default, words: Vec::new(), kind: String::new(), meaning }
 }

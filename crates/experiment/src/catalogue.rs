@@ -4,9 +4,11 @@
 use crate::presets;
 use crate::reader::{Asked, keys_of};
 use crate::section::{
-    background, balance, fabric, sending, stragglers, topology, transport, workload,
+    background, balance, fabric, failures, probe, run, sending, stragglers, topology, transport,
+    workload,
 };
 use crate::value::Value;
+use crate::{expand, experiment, quick, sweep};
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
 use weft_config::{Entry, OptionEntry};
@@ -25,16 +27,19 @@ pub enum Catalogue {
     Topologies,
     /// Keys that go together.
     Presets,
+    /// The sections of an experiment, with the keys that no other list has.
+    Sections,
 }
 
 impl Catalogue {
     /// All lists by name.
-    pub const NAMES: [(&'static str, Catalogue); 5] = [
+    pub const NAMES: [(&'static str, Catalogue); 6] = [
         ("schemes", Catalogue::Schemes),
         ("transports", Catalogue::Transports),
         ("workloads", Catalogue::Workloads),
         ("topologies", Catalogue::Topologies),
         ("presets", Catalogue::Presets),
+        ("sections", Catalogue::Sections),
     ];
 
     /// The list.
@@ -45,11 +50,12 @@ impl Catalogue {
             Catalogue::Workloads => workloads(),
             Catalogue::Topologies => topologies(),
             Catalogue::Presets => presets(),
+            Catalogue::Sections => sections(),
         }
     }
 
     /// The list in JSON: `[{key, name, summary, source, options}]`, where an option is
-    /// `{key, default, words, meaning}`; schemes have `runs_on` and `source_ports` as well.
+    /// `{key, default, words, kind, meaning}`; schemes have `runs_on` and `source_ports` as well.
     pub fn to_json(self) -> String {
         Entry::list_to_json(&self.entries())
     }
@@ -72,6 +78,7 @@ fn option(section: &str, asked: &Asked) -> OptionEntry {
         key: format!("{section}.{}", asked.key),
         default,
         words: asked.words.clone(),
+        kind: asked.kind.clone(),
         meaning: asked.meaning.into(),
     }
 }
@@ -133,6 +140,7 @@ fn presets() -> Vec<Entry> {
         key: one.key.into(),
         default: one.value.into(),
         words: Vec::new(),
+        kind: String::new(),
         meaning: one.meaning.into(),
     };
     let entries = presets::PRESETS.iter().map(|one| {
@@ -140,6 +148,67 @@ fn presets() -> Vec<Entry> {
         entry(presets::KEY, one.name, one.summary, one.source, own)
     });
     entries.collect()
+}
+
+/// All sections, with those of their keys that stand in no other list.
+fn sections() -> Vec<Entry> {
+    let others = [schemes(), transports(), workloads(), topologies()].concat();
+    let is_elsewhere =
+        |key: &str| others.iter().flat_map(|one| &one.options).any(|option| option.key == key);
+    let read = |name: &str, asked: &[Asked]| {
+        let mut own = options(name, asked);
+        own.retain(|option| !is_elsewhere(&option.key));
+        let summary = experiment::meaning_of(name);
+        entry("section", &format!("[{name}]"), summary, "Weft", own)
+    };
+    let said = |name: &str, keys: &[SaidKey]| {
+        let own = keys.iter().map(|one| one.entry(name)).collect();
+        let shown =
+            if name.is_empty() { "above all sections".to_owned() } else { format!("[{name}]") };
+        entry("section", &shown, experiment::meaning_of(name), "Weft", own)
+    };
+    let mut all = vec![
+        said("", experiment::ABOVE),
+        read("fabric", &fabric::section_keys()),
+        read("workload", &workload::section_keys()),
+        read("balance", &balance::section_keys()),
+        read("transport", &transport::section_keys()),
+        read("failures.NAME", &failures::keys()),
+    ];
+    all.extend(failures::KINDS.iter().map(|kind| {
+        let own = options("failures.NAME", &keys_of("failures.NAME", kind, &()));
+        entry("failures.NAME.kind", kind.name, kind.summary, kind.source, own)
+    }));
+    all.extend([
+        read("probe", &probe::keys()),
+        read("run", &run::keys()),
+        said("sweep", sweep::KEYS),
+        said("quick", quick::KEYS),
+        said("report", expand::REPORT),
+    ]);
+    all
+}
+
+/// A key that is read without a [`crate::reader::Reader`]: what lists say of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SaidKey {
+    pub(crate) key: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+impl SaidKey {
+    fn entry(&self, section: &str) -> OptionEntry {
+        let dot = if section.is_empty() { "" } else { "." };
+        OptionEntry {
+            key: format!("{section}{dot}{}", self.key),
+            default: self.default.into(),
+            words: Vec::new(),
+            kind: self.kind.into(),
+            meaning: self.meaning.into(),
+        }
+    }
 }
 
 fn topologies() -> Vec<Entry> {

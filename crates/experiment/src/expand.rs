@@ -1,5 +1,6 @@
 //! Experiment text to runs: what the command line and Python ask for.
 
+use crate::catalogue::SaidKey;
 use crate::experiment::Resolved;
 use crate::extends;
 use crate::fidelity;
@@ -7,6 +8,7 @@ use crate::overrides;
 use crate::parse::{Format, parse};
 use crate::presets;
 use crate::quick::Quick;
+use crate::relative_start::RelativeStarts;
 use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
@@ -109,9 +111,11 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let (runs, warnings) = (Vec::new(), near.into_iter().collect());
     let mut expansion = Expansion { title, notes, x, ended, shown, runs, warnings };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
+    let mut relative = RelativeStarts::new(&folder, sweep.seeds[0]);
     for mut combination in sweep.combinations(&table)? {
         presets::apply(&mut combination.table)?;
-        let resolved = match Resolved::read(&combination.table, &folder) {
+        let placed = relative.resolve(&mut combination.table);
+        let resolved = match placed.and_then(|()| Resolved::read(&combination.table, &folder)) {
             Err(error)
                 if is_of_a_fidelity_among_others(&error, &combination)
                     || sweep.leaves_out && is_of_a_scheme(&error, &combination) =>
@@ -211,7 +215,39 @@ fn take_shown(table: &mut Table, report: &Table) -> Table {
 }
 
 /// All keys of `[report]`; those but `x` are for whoever shows the results.
-const REPORT: [&str; 5] = ["x", "series", "columns", "figures", "overview"];
+pub(crate) const REPORT: &[SaidKey] = &[
+    SaidKey {
+        key: "x",
+        default: "the longest numeric sweep",
+        kind: "a swept key",
+        meaning: "what is on the x axis",
+    },
+    SaidKey {
+        key: "series",
+        default: "balance.scheme",
+        kind: "a swept key, or a list of them",
+        meaning: "what is compared",
+    },
+    SaidKey {
+        key: "columns",
+        default: "the usual ones",
+        kind: "a list of result columns",
+        meaning: "what has a column of the table and a figure",
+    },
+    SaidKey {
+        key: "figures",
+        default: "all that there are",
+        kind: "a list of fct, collectives, queues, goodput, fabric, links",
+        meaning: "figures beyond columns",
+    },
+    SaidKey {
+        key: "overview",
+        default: "none",
+        kind: "a list of result columns",
+        meaning: "one table with a line for each scheme and a column for each case, and the largest value \
+                  of these",
+    },
+];
 
 /// `[report]`: which swept key is the x axis; none if its sweep was `ended` by a `--set`.
 fn read_report(
@@ -220,8 +256,9 @@ fn read_report(
     ended: &[String],
 ) -> Result<Option<String>, ExperimentError> {
     for (key, item) in report.iter() {
-        if !REPORT.contains(&key) {
-            let what = crate::reader::unknown_key(key, REPORT.into_iter());
+        let mut known = REPORT.iter().map(|one| one.key);
+        if !known.any(|known| known == key) {
+            let what = crate::reader::unknown_key(key, REPORT.iter().map(|one| one.key));
             return Err(ExperimentError::new(format!("report.{key}"), item.origin, what));
         }
     }

@@ -1,5 +1,6 @@
 //! A table with every choice made, as what the simulator takes.
 
+use crate::catalogue::{Catalogue, SaidKey};
 use crate::completion::Completion;
 use crate::digest::digest;
 use crate::fidelity::Fidelity;
@@ -19,6 +20,7 @@ use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Clos, Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_units::Time;
+use weft_units::options::WORD;
 use weft_workload::Stragglers;
 
 /// Version of this crate and a hash of all native sources: part of the key of a result.
@@ -154,28 +156,73 @@ const SECTIONS: [(&str, &str); 7] = [
     ("run", "limits of a run"),
 ];
 
+/// Sections about the runs of an experiment and what is shown of them, and what each means.
+const BESIDE: [(&str, &str); 5] = [
+    ("sweep", "what varies"),
+    ("quick", "what --quick changes"),
+    ("report", "what tables and figures show"),
+    ("best", "the best value of a swept key"),
+    ("printed", "what a paper prints, to stand beside what is measured"),
+];
+
+/// The keys above the first section.
+pub(crate) const ABOVE: &[SaidKey] = &[
+    SaidKey {
+        key: "title",
+        default: "none",
+        kind: "text",
+        meaning: "the title of tables and reports",
+    },
+    SaidKey { key: "notes", default: "none", kind: "text", meaning: "what the report says of it" },
+    SaidKey {
+        key: crate::presets::KEY,
+        default: "none",
+        kind: WORD,
+        meaning: "keys that go together, where nothing else is said; weft list presets",
+    },
+    SaidKey {
+        key: "extends",
+        default: "none",
+        kind: "a file, or a list of files",
+        meaning: "experiments that this one is written over, table by table; relative to this file",
+    },
+];
+
+/// What a section means; `name` may go on behind a dot. Empty: it is none.
+pub(crate) fn meaning_of(name: &str) -> &'static str {
+    let first = name.split('.').next().unwrap_or_default();
+    let found = SECTIONS.iter().chain(&BESIDE).find(|(section, _)| *section == first);
+    found.map_or("keys above the first section", |(_, meaning)| meaning)
+}
+
 fn check_sections(table: &Table) -> Result<(), ExperimentError> {
-    let others = [
-        stragglers::NAME,
-        background::NAME,
-        "preset",
-        "extends",
-        "title",
-        "notes",
-        "sweep",
-        "report",
-        "best",
-        "printed",
-        "quick",
-    ];
-    let valid = SECTIONS.iter().map(|(name, _)| *name).chain(others);
+    let beside = SECTIONS.iter().chain(&BESIDE).map(|(name, _)| *name);
+    let above = ABOVE.iter().map(|one| one.key);
+    let valid = beside.chain([stragglers::NAME, background::NAME]).chain(above);
     for (key, item) in table.iter() {
         if !valid.clone().any(|name| name == key) {
-            let what = crate::reader::unknown_key(key, valid);
+            let what = match keys_ending(key).as_slice() {
+                [] => crate::reader::unknown_key(key, valid),
+                whole => format!("unknown key; did you mean {}?", whole.join(" or ")),
+            };
             return Err(ExperimentError::new(key, item.origin, what));
         }
     }
     Ok(())
+}
+
+/// The keys of sections whose last part is `key`: somebody may have left out the section.
+fn keys_ending(key: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, list) in Catalogue::NAMES {
+        for option in list.entries().into_iter().flat_map(|entry| entry.options) {
+            let is_it = option.key.rsplit_once('.').is_some_and(|(_, last)| last == key);
+            if is_it && !found.contains(&option.key) {
+                found.push(option.key);
+            }
+        }
+    }
+    found
 }
 
 fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, ExperimentError> {

@@ -5,6 +5,7 @@
 //! | [`parse`] | TOML or JSON text to a [`value::Table`] that remembers its lines |
 //! | [`overrides`] | `--set key=value`, and short forms such as `leaf-spine:leaves=4,...` |
 //! | `quick` | `[quick]`: fewer seeds and values for a first look |
+//! | `relative_start` | failures that begin at a share of the completion time |
 //! | [`sweep`] | one experiment to every combination of the swept values |
 //! | [`reader`], [`kind`] | typed reading that writes defaults out and refuses unknown keys |
 //! | `section` | the keys of `[fabric]`, `[workload]`, ...: one file each |
@@ -56,6 +57,7 @@ pub mod planning;
 mod presets;
 pub mod progress;
 mod quick;
+mod relative_start;
 pub mod run;
 mod section;
 mod segments;

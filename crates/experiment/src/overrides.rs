@@ -4,6 +4,7 @@ use crate::kind::{Kind, OneOf};
 use crate::parse::{parse_bare, parse_path};
 use crate::reader::unknown_key;
 use crate::section::{fabric, topology_file, workload};
+use crate::sweep;
 use crate::value::{Item, Table, Value};
 use std::path::Path;
 use weft_config::other_names;
@@ -34,6 +35,9 @@ pub(crate) fn change(
     item: Item,
 ) -> Result<Option<String>, ExperimentError> {
     let key = other_names::name_of(key);
+    if let Some(key) = key.strip_prefix("sweep.").filter(|key| !sweep::is_own(key)) {
+        return sweep_over(table, other_names::name_of(key), item).map(|()| None);
+    }
     let path = parse_path(key).ok_or_else(|| {
         let what = "not a dotted key; write --set balance.scheme=reps";
         ExperimentError::new(key, item.origin, what)
@@ -50,6 +54,23 @@ pub(crate) fn change(
     }
     set(table, &path, item)?;
     Ok(ended)
+}
+
+/// Sweeps `key`, which may be swept already, over the values of `item`.
+fn sweep_over(table: &mut Table, key: &str, item: Item) -> Result<(), ExperimentError> {
+    if table.get("sweep").is_none() {
+        table.put("sweep", Table::new());
+    }
+    let Some(Item { value: Value::Table(sweep), .. }) = table.get_mut("sweep") else {
+        return Ok(()); // The reader of sweeps says what is wrong.
+    };
+    let values = named(sweep, key, &item);
+    // `[sweep.workload] size` is the same key.
+    if let Some(path) = parse_path(key).filter(|path| path.len() > 1) {
+        sweep.remove_path(&path);
+    }
+    sweep.set(key, values);
+    Ok(())
 }
 
 /// `item` with the names of tables that `sweep` lists under `key` replaced by those tables; one
@@ -218,15 +239,17 @@ fn read_part(
         return wrong(part.trim(), "has no value; write key=value".to_owned());
     };
     let dotted = format!("{}.{}", kind.section(), key.trim());
-    let key = other_names::name_of(&dotted).split_once('.').expect("dotted").1;
-    let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+    let named = other_names::name_of(&dotted).split_once('.').expect("dotted").1;
+    let path: Vec<String> = named.split('.').map(str::to_owned).collect();
     if !keys.contains(&path[0]) {
         let is_said = kind == ShortKind::Fabric
             && table.get(topology_file::KEY).is_some()
             && topology_file::said_by_files().any(|said| said == path[0]);
+        // What is there under neither name is told by the one that was typed.
+        let typed = key.trim();
         return match is_said {
-            true => wrong(key, topology_file::SAID.to_owned()),
-            false => wrong(key, unknown_key(key, keys.iter().map(String::as_str))),
+            true => wrong(named, topology_file::SAID.to_owned()),
+            false => wrong(typed, unknown_key(typed, keys.iter().map(String::as_str))),
         };
     }
     set(table, &path, Item::new(parse_bare(value)))

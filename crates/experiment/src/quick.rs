@@ -5,10 +5,27 @@
 //! sweep. Quick runs are runs of the whole experiment wherever only seeds and swept values
 //! differ, so their results are not simulated again.
 
+use crate::catalogue::SaidKey;
 use crate::error::ExperimentError;
 use crate::kind::{Integer, Kind};
 use crate::overrides::change;
 use crate::value::{Item, Table, Value};
+
+/// Its keys.
+pub(crate) const KEYS: &[SaidKey] = &[
+    SaidKey {
+        key: "seeds",
+        default: "1",
+        kind: "a whole number, 1 or more",
+        meaning: "how many of the seeds run under --quick",
+    },
+    SaidKey {
+        key: "KEY",
+        default: "as without --quick",
+        kind: "a value, or a list for a swept key",
+        meaning: "any key of the experiment, as --set changes it",
+    },
+];
 
 /// What `[quick]` says.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 //! key; the key `variant` merges at the top, so that one value may change several sections, and so does a
 //! table among the schemes: a scheme with the transport and the switches that it is made for.
 
+use crate::catalogue::SaidKey;
 use crate::kind::{Integer, Kind, OneOf};
 use crate::memory::{self, Need};
 use crate::overrides::set;
@@ -16,6 +17,39 @@ use weft_config::{ExperimentError, Origin};
 const VARIANT: &str = "variant";
 /// So does one here.
 const SCHEME: &str = "balance.scheme";
+
+/// Its keys.
+pub(crate) const KEYS: &[SaidKey] = &[
+    SaidKey {
+        key: "seeds",
+        default: "1",
+        kind: "a whole number, 1 or more, or a list of whole numbers",
+        meaning: "how many seeds each combination runs with (1, 2, ...), or which",
+    },
+    SaidKey {
+        key: "refused",
+        default: "error",
+        kind: "\"error\" or \"left-out\"",
+        meaning: "what becomes of a combination whose scheme cannot run there",
+    },
+    SaidKey {
+        key: VARIANT,
+        default: "none",
+        kind: "a list of tables, each with a name",
+        meaning: "what varies several sections at once",
+    },
+    SaidKey {
+        key: "KEY",
+        default: "one value",
+        kind: "a list of values",
+        meaning: "any dotted key of the experiment, and the values that it runs with",
+    },
+];
+
+/// Whether `key` of `[sweep]` is no key of the experiment that varies.
+pub(crate) fn is_own(key: &str) -> bool {
+    matches!(key, "seeds" | "refused")
+}
 
 /// What is varied.
 #[derive(Clone, Debug, Default)]

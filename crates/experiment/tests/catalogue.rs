@@ -21,17 +21,26 @@ const WORKLOAD: &str = "pattern = \"all-to-all\"\nsize = \"16KB\"\n";
 fn what_is_listed_is_taken() {
     // What presets set, presets.rs tells.
     for (_, list) in Catalogue::NAMES.into_iter().filter(|(name, _)| *name != "presets") {
-        for entry in list.entries().iter().filter(|entry| !entry.key.starts_with("workload.")) {
+        for entry in list.entries().iter().filter(|entry| is_of_a_run(entry)) {
             // The name of a numbered scheme is listed as `subflows-N`.
             let name = entry.name.replace("-N", "-8");
             for option in &entry.options {
-                assert!(!option.meaning.is_empty() && !option.default.is_empty());
+                assert!(!option.meaning.is_empty() && !option.kind.is_empty(), "{option:?}");
+                // No file is a file without a name.
+                assert!(!option.default.is_empty() || option.key == "fabric.file", "{option:?}");
                 if !entry.name.starts_with('*') {
                     takes(&entry.key, &name, &option.key);
                 }
             }
         }
     }
+}
+
+/// Whether its keys are those of a run, each by its name: not of what is about all runs together. The
+/// keys of workloads are told below.
+fn is_of_a_run(entry: &Entry) -> bool {
+    let beside = ["above all sections", "[sweep]", "[quick]", "[report]"];
+    !entry.key.starts_with("workload.") && !beside.contains(&&*entry.name)
 }
 
 /// A table is never a valid value, so a known key is blamed for it, an unknown one as such.

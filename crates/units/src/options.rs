@@ -65,6 +65,8 @@ pub struct ResolvedOption {
     pub text: String,
     /// The words that it may be; empty where it is something else.
     pub words: Vec<String>,
+    /// What it may be, with its range and its unit.
+    pub kind: String,
 }
 
 /// The options of one thing: those given, and the defaults of the others.
@@ -114,7 +116,8 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is no whole number or out of range.
     pub fn number(&mut self, key: &str, range: impl RangeBounds<u32>) -> Result<u32, OptionError> {
-        self.read(key, |text, default| whole(text, default, &range), u32::to_string)
+        let kind = whole_kind(&range);
+        self.read(key, kind, |text, default| whole(text, default, &range), u32::to_string)
     }
 
     /// A whole number within `range` if it was given; its default is in words.
@@ -138,7 +141,8 @@ impl<'a> Options<'a> {
         key: &str,
         range: impl RangeBounds<u32>,
     ) -> Result<Option<u32>, OptionError> {
-        self.read_or_word(key, |text, word| whole(text, word, &range), u32::to_string)
+        let kind = whole_kind(&range);
+        self.read_or_word(key, kind, |text, word| whole(text, word, &range), u32::to_string)
     }
 
     /// A number within `range`, such as a share.
@@ -152,7 +156,7 @@ impl<'a> Options<'a> {
     ) -> Result<f64, OptionError> {
         // Debug prints the shortest text that reads back as the same number.
         let parse = |text: &str, default: &str| real(text, default, &range);
-        self.read(key, parse, |number| format!("{number:?}"))
+        self.read(key, real_kind(&range), parse, |number| format!("{number:?}"))
     }
 
     /// Numbers within `range`, with spaces between them, if they were given; the default is in words.
@@ -175,7 +179,8 @@ impl<'a> Options<'a> {
         let write = |all: &Vec<f64>| {
             all.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>().join(" ")
         };
-        if self.has(key) { self.read(key, parse, write).map(Some) } else { Ok(None) }
+        let kind = format!("{}, several with spaces between them", real_kind(&range));
+        if self.has(key) { self.read(key, kind, parse, write).map(Some) } else { Ok(None) }
     }
 
     /// A number within `range`, or the word that is its default: `None`.
@@ -188,7 +193,7 @@ impl<'a> Options<'a> {
         range: impl RangeBounds<f64>,
     ) -> Result<Option<f64>, OptionError> {
         let parse = |text: &str, _: &str| real(text, "1.0", &range);
-        self.read_or_word(key, parse, |number| format!("{number:?}"))
+        self.read_or_word(key, real_kind(&range), parse, |number| format!("{number:?}"))
     }
 
     /// `true` or `false`.
@@ -198,7 +203,9 @@ impl<'a> Options<'a> {
     pub fn flag(&mut self, key: &str) -> Result<bool, OptionError> {
         let value = self.choice(key, &[("true", true), ("false", false)])?;
         // Everybody knows these two.
-        self.resolved.last_mut().expect("just read").words.clear();
+        let read = self.resolved.last_mut().expect("just read");
+        read.words.clear();
+        read.kind = FLAG.to_owned();
         Ok(value)
     }
 
@@ -215,7 +222,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is none, shorter, or longer than 1000 seconds.
     pub fn time_from(&mut self, key: &str, least: Time) -> Result<Time, OptionError> {
-        self.read(key, |text, _| span(text, least), Time::to_string)
+        self.read(key, span_kind(least), |text, _| span(text, least), Time::to_string)
     }
 
     /// A span of time that is no shorter than `least`, or the word that is its default: `None`.
@@ -223,7 +230,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is neither, shorter, or longer than 1000 seconds.
     pub fn time_or_word(&mut self, key: &str, least: Time) -> Result<Option<Time>, OptionError> {
-        self.read_or_word(key, |text, _| span(text, least), Time::to_string)
+        self.read_or_word(key, span_kind(least), |text, _| span(text, least), Time::to_string)
     }
 
     /// Bits per second, written with their unit.
@@ -238,7 +245,8 @@ impl<'a> Options<'a> {
                 Err(format!("\"{rate}\" is out of range; use \"{least}\" to \"{most}\""))
             }
         };
-        self.read(key, parse, Rate::to_string)
+        let (least, most) = (Rate::SENSIBLE.start(), Rate::SENSIBLE.end());
+        self.read(key, format!("{RATE}, {least} to {most}"), parse, Rate::to_string)
     }
 
     /// A window in bytes, one at least: a size, or a multiple of `bdp`, the bandwidth-delay product in
@@ -261,7 +269,8 @@ impl<'a> Options<'a> {
                 bytes => Ok((bytes, size_text(bytes))),
             }
         };
-        self.read(key, parse, |(_, text)| text.clone()).map(|(bytes, _)| bytes)
+        let kind = format!("{SIZE}, or a multiple of the bandwidth-delay product (\"1.5bdp\")");
+        self.read(key, kind, parse, |(_, text)| text.clone()).map(|(bytes, _)| bytes)
     }
 
     /// A span of time if it was given; its default is in words.
@@ -277,7 +286,8 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is none.
     pub fn size(&mut self, key: &str) -> Result<u64, OptionError> {
-        self.read(key, |text, _| parse_size(text).map_err(mend), |bytes| size_text(*bytes))
+        let parse = |text: &str, _: &str| parse_size(text).map_err(mend);
+        self.read(key, SIZE.to_owned(), parse, |bytes| size_text(*bytes))
     }
 
     /// A number of bytes within `range`.
@@ -289,7 +299,12 @@ impl<'a> Options<'a> {
         key: &str,
         range: RangeInclusive<u64>,
     ) -> Result<u64, OptionError> {
-        self.read(key, |text, _| size_in(text, &range), |bytes| size_text(*bytes))
+        self.read(
+            key,
+            size_kind(&range),
+            |text, _| size_in(text, &range),
+            |bytes| size_text(*bytes),
+        )
     }
 
     /// The same, or `none`.
@@ -305,7 +320,8 @@ impl<'a> Options<'a> {
             "none" => Ok(None),
             _ => size_in(text, &range).map(Some).map_err(|what| format!("{what}, or \"none\"")),
         };
-        self.read(key, parse, |bytes| bytes.map_or_else(|| "none".to_owned(), size_text))
+        let kind = format!("{}, or \"none\"", size_kind(&range));
+        self.read(key, kind, parse, |bytes| bytes.map_or_else(|| "none".to_owned(), size_text))
     }
 
     /// A number of bytes if it was given; its default is in words.
@@ -335,7 +351,7 @@ impl<'a> Options<'a> {
             let word = words.iter().find(|(_, other)| other == value);
             word.map_or_else(String::new, |(word, _)| (*word).to_owned())
         };
-        let value = self.read(key, parse, write)?;
+        let value = self.read(key, WORD.to_owned(), parse, write)?;
         self.resolved.last_mut().expect("just read").words =
             words.iter().map(|(word, _)| (*word).to_owned()).collect();
         Ok(value)
@@ -354,10 +370,12 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Reads the given text or the default, and notes how `write` writes what it means.
+    /// Reads the given text or the default, which is of this `kind`, and notes how `write` writes what it
+    /// means.
     fn read<T>(
         &mut self,
         key: &str,
+        kind: String,
         parse: impl FnOnce(&str, &str) -> Result<T, String>,
         write: impl FnOnce(&T) -> String,
     ) -> Result<T, OptionError> {
@@ -367,7 +385,7 @@ impl<'a> Options<'a> {
         let text = given.map_or(info.default, |(_, text)| text.trim());
         let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
         let (key, text, words) = (info.key, write(&value), Vec::new());
-        self.resolved.push(ResolvedOption { key, text, words });
+        self.resolved.push(ResolvedOption { key, text, words, kind });
         Ok(value)
     }
 
@@ -375,6 +393,7 @@ impl<'a> Options<'a> {
     fn read_or_word<T>(
         &mut self,
         key: &str,
+        kind: String,
         parse: impl FnOnce(&str, &str) -> Result<T, String>,
         write: impl FnOnce(&T) -> String,
     ) -> Result<Option<T>, OptionError> {
@@ -384,7 +403,8 @@ impl<'a> Options<'a> {
             true => Ok(None),
             false => parse(text, word).map(Some).map_err(|what| format!("{what}, or {word:?}")),
         };
-        self.read(key, or_word, |value| value.as_ref().map_or_else(|| word.to_owned(), write))
+        let kind = format!("{kind}, or {word:?}");
+        self.read(key, kind, or_word, |value| value.as_ref().map_or_else(|| word.to_owned(), write))
     }
 }
 
@@ -434,18 +454,65 @@ fn within<T: PartialOrd + fmt::Display>(
 }
 
 fn out_of_range<T: fmt::Display>(number: T, range: &impl RangeBounds<T>) -> String {
+    let mend = bounds(range).unwrap_or_else(|| "another".into());
+    format!("{number} is out of range; use {mend}")
+}
+
+/// A range in words, if it has an end.
+fn bounds<T: fmt::Display>(range: &impl RangeBounds<T>) -> Option<String> {
     let text = |bound: Bound<&T>, open: &str| match bound {
         Bound::Included(limit) => Some(limit.to_string()),
         Bound::Excluded(limit) => Some(format!("{open} {limit}")),
         Bound::Unbounded => None,
     };
-    let mend = match (text(range.start_bound(), "above"), text(range.end_bound(), "below")) {
-        (Some(least), Some(most)) => format!("{least} to {most}"),
-        (Some(least), None) => format!("{least} or more"),
-        (None, Some(most)) => format!("{most} or less"),
-        (None, None) => "another".into(),
-    };
-    format!("{number} is out of range; use {mend}")
+    match (text(range.start_bound(), "above"), text(range.end_bound(), "below")) {
+        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+        (Some(least), None) => Some(format!("{least} or more")),
+        (None, Some(most)) => Some(format!("{most} or less")),
+        (None, None) => None,
+    }
+}
+
+/// What each kind of value is called: lists of keys say so.
+pub const FLAG: &str = "true or false";
+/// As [`FLAG`].
+pub const WORD: &str = "a word";
+/// As [`FLAG`].
+pub const WHOLE: &str = "a whole number";
+/// As [`FLAG`].
+pub const NUMBER: &str = "a number";
+/// As [`FLAG`].
+pub const TIME: &str = "a time with its unit (ps, ns, us, ms, s)";
+/// As [`FLAG`].
+pub const SIZE: &str = "a size with its unit (B, KB, MB, KiB, MiB, ...)";
+/// As [`FLAG`].
+pub const RATE: &str = "a rate with its unit (Mbps, Gbps, ...)";
+
+fn kind_within<T: fmt::Display>(kind: &str, range: &impl RangeBounds<T>) -> String {
+    bounds(range).map_or_else(|| kind.to_owned(), |words| format!("{kind}, {words}"))
+}
+
+fn whole_kind(range: &impl RangeBounds<u32>) -> String {
+    match (range.start_bound(), range.end_bound()) {
+        (Bound::Included(least), Bound::Included(&u32::MAX)) => format!("{WHOLE}, {least} or more"),
+        _ => kind_within(WHOLE, range),
+    }
+}
+
+fn real_kind(range: &impl RangeBounds<f64>) -> String {
+    kind_within(NUMBER, range)
+}
+
+fn span_kind(least: Time) -> String {
+    format!("{TIME}, {least} to {LONGEST}")
+}
+
+fn size_kind(range: &RangeInclusive<u64>) -> String {
+    let least = size_text(*range.start());
+    match *range.end() {
+        u64::MAX => format!("{SIZE}, {least} or more"),
+        most => format!("{SIZE}, {least} to {}", size_text(most)),
+    }
 }
 
 /// The unit parser separates the mend with a colon; here a semicolon does.

@@ -15,6 +15,7 @@ from weft.cli.capacity import capacity
 from weft.cli.compare import compare
 from weft.cli.demo import demo
 from weft.cli.doctor import doctor
+from weft.cli.explain import explain
 from weft.cli.list import list_
 from weft.cli.merge import merge
 from weft.cli.plan import plan
@@ -26,7 +27,6 @@ from weft.cli.tune import tune
 app = typer.Typer(
     name="weft",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,6 +40,7 @@ app.command()(plan)
 app.command("list")(list_)
 app.command()(demo)
 app.command()(doctor)
+app.command()(explain)
 app.command()(report)
 app.command("switch-config")(switch_config)
 app.add_typer(trace.app, name="trace")
@@ -83,7 +84,7 @@ def weft(
 
     \b
     Start here:
-      weft list schemes
+      weft list
       weft compare --fabric leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps,delay=500ns \\
                    --workload all-to-all:size=64KB --schemes ecmp,spray,ethereal --seeds 3
       weft run experiment.toml -o out/     (then open out/report.html)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli import options, trace_options
+from weft.cli import completion, failures, options, trace_options
 
 if TYPE_CHECKING:
     from weft.cli.simulations import Options
@@ -21,6 +21,7 @@ def compare(
         str,
         typer.Option(
             *options.WORKLOAD,
+            autocompletion=completion.workloads,
             metavar="SHORTHAND|FILE",
             help="NAME:KEY=VALUE,..., where NAME is a pattern, a collective, a model, or a file: "
             "messages (.cm, .csv) or a trace; see weft list workloads.",
@@ -32,6 +33,7 @@ def compare(
         typer.Option(
             *options.SCHEMES,
             metavar="A,B,...",
+            autocompletion=completion.schemes,
             help="The load balancers to compare; see weft list schemes.",
         ),
     ] = "ecmp,spray,reps,ethereal",
@@ -76,6 +78,8 @@ def compare(
     fidelity: options.Fidelity = None,
     check: options.Check = None,
     set_: options.Set = None,
+    sweep: options.Sweep = None,
+    fail: failures.Fail = None,
     process_groups: trace_options.ProcessGroups = None,
     bytes_per_element: trace_options.BytesPerElement = None,
     dependencies: trace_options.Dependencies = None,
@@ -99,6 +103,8 @@ def compare(
                    --workload all-to-all:size=16KB --schemes ecmp,spray,reps,ethereal --seeds 5
       weft compare --fabric fat-tree:k=8,link=100Gbps,delay=1us --workload permutation.cm
       weft compare --fabric leaf_spine_1024.topo --workload all-reduce:size=64MB
+      weft compare --fabric leaf-spine:leaves=4,spines=4,hosts=4 --workload all-to-all:size=64KB \\
+                   --sweep workload.size=64KB,1MB --fail leaf-0:spine-1@50%
     """
     from weft.cli.simulations import Options
 
@@ -116,11 +122,12 @@ def compare(
     chosen = options.names("--schemes", schemes) or []
     named = [("preset", preset)] if preset is not None else []
     beside = sections(stragglers=stragglers, background=background)
+    beside += [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
     changes = [*named, *beside, *options.overrides(set_ or [])]
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
 
 
-def sections(**given: str | None) -> Overrides:
+def sections(**given: str | None) -> list[tuple[str, str]]:
     """The keys of sections that are given as `--SECTION KEY=VALUE,...`."""
     return [
         (f"{section}.{key}", value)

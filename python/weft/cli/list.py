@@ -1,4 +1,4 @@
-"""`weft list`: schemes, transports, workloads, topologies, presets, variables, with their keys."""
+"""`weft list`: schemes, transports, workloads, topologies and more, with their keys."""
 
 from __future__ import annotations
 
@@ -6,41 +6,128 @@ import json as json_
 import shutil
 import textwrap
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft._types import CatalogueEntry, CatalogueOption
+from weft.cli import completion
+
+if TYPE_CHECKING:
+    from weft._types import CatalogueEntry, CatalogueOption
 
 NOTHING = '""'
-KINDS = ("schemes", "transports", "workloads", "topologies", "presets", "variables")
+KINDS = {
+    "schemes": "load balancers",
+    "transports": "congestion controls and loss recoveries",
+    "workloads": "patterns, collectives and their algorithms, files, traces, models",
+    "topologies": "fabrics, and files that describe one",
+    "presets": "keys that go together",
+    "sections": "the other keys of an experiment: failures, probes, limits, sweeps, reports",
+    "variables": "environment variables of the NCCL plugin and the PyTorch back end",
+}
 
 
 def list_(
     kind: Annotated[
-        str,
-        typer.Argument(help="What to list.", metavar=f"[{'|'.join(KINDS)}]", show_default=False),
-    ],
+        str | None,
+        typer.Argument(
+            help="What to list. Default: what can be listed.",
+            metavar=f"[{'|'.join(KINDS)}]",
+            show_default=False,
+            autocompletion=completion.kinds,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="One of them, e.g. reps: all that is known of it.",
+            metavar="[NAME]",
+            show_default=False,
+            autocompletion=completion.entries,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
 ) -> int:
     """List schemes, workloads and what else there is.
 
     Each has its keys and its source. The keys are those of an experiment file; weft compare takes
-    the same ones. Variables are the environment variables of the NCCL plugin and the PyTorch back
-    end.
+    the same ones.
+
+    \b
+    Examples:
+      weft list                        what can be listed
+      weft list schemes
+      weft list schemes reps           one of them, with its options
+      weft explain balance.entropies   what a key means
     """
     from weft import ExperimentError, api
 
+    if kind is None:
+        print(_kinds(json))
+        return 0
     if kind not in KINDS:
-        near = next((one for one in KINDS if kind and one.startswith(kind)), None)
-        mend = f"did you mean {near}?" if near else f"use one of {', '.join(KINDS)}"
-        raise ExperimentError(f"weft list {kind}: unknown; {mend}")
+        raise ExperimentError(f"weft list {kind}: unknown; {_mend(kind)}")
     entries: list[CatalogueEntry] = getattr(api, kind)()
+    if name is not None:
+        entries = _named(kind, entries, name)
     if json:
         print(json_.dumps(entries, indent=1))
     else:
         print(text(entries, shutil.get_terminal_size().columns))
     return 0
+
+
+def _kinds(json: bool) -> str:
+    """What can be listed, and how many there are of each."""
+    from weft import api
+    from weft.report import text_table
+
+    counts = {kind: len(getattr(api, kind)()) for kind in KINDS}
+    if json:
+        rows = [{"kind": kind, "count": counts[kind], "what": KINDS[kind]} for kind in KINDS]
+        return json_.dumps(rows, indent=1)
+    lines = text_table.aligned([(kind, str(counts[kind]), KINDS[kind]) for kind in KINDS], {1})
+    hints = [
+        "",
+        "weft list KIND lists them, weft list KIND NAME shows one, weft explain KEY a key.",
+    ]
+    return "\n".join([*lines, *hints])
+
+
+def _mend(word: str) -> str:
+    """What somebody may have meant by a word that is no kind."""
+    from weft import api
+    from weft.study.fields import suggestion
+
+    near = next((one for one in KINDS if word and one.startswith(word)), None)
+    if near:
+        return f"did you mean {near}?"
+    for kind in KINDS:
+        if any(_is(entry["name"], word) for entry in getattr(api, kind)()):
+            return f"did you mean weft list {kind} {word}?"
+    return suggestion(word, KINDS)
+
+
+def _named(kind: str, entries: Sequence[CatalogueEntry], name: str) -> list[CatalogueEntry]:
+    """The entries of this name: several where two keys take the same one."""
+    from weft import ExperimentError
+    from weft.study.fields import suggestion
+
+    found = [entry for entry in entries if _is(entry["name"], name)]
+    if not found:
+        names = dict.fromkeys(entry["name"] for entry in entries)
+        near = suggestion(name.lower(), names)
+        raise ExperimentError(f"weft list {kind} {name}: there is no such one; {near}")
+    return found
+
+
+def _is(entry: str, name: str) -> bool:
+    """Whether an entry is called so: `subflows-8` is `subflows-N`, `gpt.0.et` is `*.et`."""
+    if entry.startswith("*"):
+        return any(name == end or name.endswith(end[1:]) for end in entry.split(", "))
+    stem, _, number = name.rpartition("-")
+    numbered = entry.removesuffix("-N") if entry.endswith("-N") else None
+    return name in (entry, entry.strip("[]"), numbered) or (number.isdigit() and stem == numbered)
 
 
 def text(entries: Sequence[CatalogueEntry], width: int) -> str:
@@ -57,12 +144,24 @@ def text(entries: Sequence[CatalogueEntry], width: int) -> str:
         for entry in mine:
             lines += _wrapped(f"  {entry['name']}  {entry['summary']}", "", "    ", width)
             lines += _wrapped(entry["source"], "    ", "    ", width)
+            if len(entries) == 1:
+                lines += _places(entry)
             lines += [*_options(_without(entry["options"], everywhere + shared), width), ""]
         if shared:
             lines += [f"  With any {key}:", *_options(shared, width), ""]
     if everywhere:
         lines += ["With any of them:", *_options(everywhere, width), ""]
     return "\n".join(lines[:-1])
+
+
+def _places(entry: CatalogueEntry) -> list[str]:
+    """Of a scheme: where it runs, and what leaves of real hosts have to do."""
+    places = entry.get("runs_on")
+    if not places:
+        return []
+    ports = {"segments": "map source ports to uplinks", "hashed": "hash, as they do anyway"}
+    leaves = ports[entry["source_ports"]]
+    return [f"    runs on: {', '.join(places)}; leaves of real fabrics {leaves}"]
 
 
 def _shared(entries: Sequence[CatalogueEntry]) -> list[CatalogueOption]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+from weft.cli import completion
 
 if TYPE_CHECKING:
     from weft.study import sweep
@@ -112,6 +115,15 @@ Set = Annotated[
         "--set workload.size=64KB. May be given several times.",
     ),
 ]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="KEY=A,B,...",
+        help="Run with each of these values of a key, e.g. --sweep workload.size=1MB,64MB. "
+        "Several make all combinations.",
+    ),
+]
 Fabric = Annotated[
     str,
     typer.Option(
@@ -119,6 +131,7 @@ Fabric = Annotated[
         help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim, InfraGraph or ASTRA-sim (ns-3); "
         "see weft list topologies.",
         show_default=False,
+        autocompletion=completion.fabrics,
     ),
 ]
 Quick = Annotated[
@@ -187,6 +200,31 @@ def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [pair("--set", text) for text in texts]
 
 
+def sweeps(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs in `--sweep key=a,b` arguments, as `--set` takes them."""
+    from weft import ExperimentError
+
+    found: dict[str, str] = {}
+    for text in texts:
+        key, listed = pair("--sweep", text)
+        values = split(listed)
+        if key == "seeds":
+            raise ExperimentError("--sweep seeds: is no key of a run; use --seeds")
+        if not values:
+            raise ExperimentError(f"--sweep {text}: has no values; write --sweep {key}=A,B")
+        if key in found:
+            raise ExperimentError(f"--sweep {key}: is there twice; list all values in one")
+        found[key] = f"[{', '.join(map(_literal, values))}]"
+    return [(f"sweep.{key}", values) for key, values in found.items()]
+
+
+def _literal(text: str) -> str:
+    """A value of a list as TOML writes it: what is no number, flag, list or table is text."""
+    if re.fullmatch(r"[+-]?\d[\d_]*(\.\d+)?([eE][+-]?\d+)?|true|false|[\[{\"'].*", text):
+        return text
+    return json.dumps(text)
+
+
 def names(option: str, text: str | None) -> list[str] | None:
     """`a,b,c` as a list of different names; None for none."""
     parts = split(text)
@@ -200,7 +238,7 @@ def names(option: str, text: str | None) -> list[str] | None:
 
 def split(text: str | None) -> list[str]:
     """The parts of a list with commas; those within brackets do not count."""
-    parts = re.split(r",(?![^\[\]]*\])", text or "")
+    parts = re.split(r",(?![^\[\]]*\])(?![^{}]*})", text or "")
     return [part.strip() for part in parts if part.strip()]
 
 

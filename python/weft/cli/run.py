@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli import options, trace_options
+from weft.cli import completion, failures, options, trace_options
 
 if TYPE_CHECKING:
     from weft.cli.simulations import Options
@@ -34,6 +34,8 @@ def run(
     fidelity: options.Fidelity = None,
     check: options.Check = None,
     set_: options.Set = None,
+    sweep: options.Sweep = None,
+    fail: failures.Fail = None,
     fabric: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +49,9 @@ def run(
         typer.Option(
             *options.SCHEMES,
             metavar="A,B,...",
-            help="Schemes for workload files. Default: ecmp,spray,reps,ethereal.",
+            autocompletion=completion.schemes,
+            help="Compare these schemes, whatever an experiment says. Default for workload "
+            "files: ecmp,spray,reps,ethereal.",
         ),
     ] = None,
     quick: options.Quick = False,
@@ -74,6 +78,8 @@ def run(
       weft run experiments/ethereal-2024 -o out/         the same for all in a directory
       weft run fig3.toml --quick                         one seed, fewer values
       weft run fig3.toml --set workload.size=1MB --seeds 1
+      weft run fig3.toml --schemes ecmp,reps --sweep workload.size=1MB,16MB
+      weft run fig3.toml --fail leaf-0:spine-1@50%       a link dies on the way
       weft run permutation.cm --schemes ecmp,ethereal    a fabric is chosen to fit
       weft run gpt.0.et                                  the same for a trace
       weft run fig3.toml --fidelity fast --check         how far off is it?
@@ -98,7 +104,8 @@ def run(
         on=options.place(on),
         shard=options.shard(shard, output, check),
     )
-    changes = options.overrides(set_ or [])
+    changes = [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
+    changes += options.overrides(set_ or [])
     chosen = options.names("--schemes", schemes)
     return run_files(files, given, seeds, changes, fabric, chosen, quick, of_trace)
 
@@ -120,22 +127,21 @@ def run_files(
 
     changes = given.extend([*changes, *trace_options.in_workload(of_trace)])
     paths = [path for file in files for path in inputs.experiment_files(Path(file))]
+    compared = options.sweeps([f"balance.scheme={','.join(schemes)}"] if schemes else [])
     experiments: list[Experiment] = []
     for path in paths:
-        _check_options(path, fabric, schemes, of_trace)
+        _check_options(path, fabric, of_trace)
         if inputs.workload_key(path):
             experiment, chosen = inputs.from_workload(path, fabric, schemes, changes, seeds)
             if chosen and not given.quiet:
                 note(chosen)
         else:
-            experiment = inputs.from_file(path, changes, seeds, quick)
+            experiment = inputs.from_file(path, [*compared, *changes], seeds, quick)
         experiments.append(experiment)
     return simulations.simulate(inputs.distinct_names(experiments), given)
 
 
-def _check_options(
-    path: Path, fabric: str | None, schemes: Sequence[str] | None, of_trace: Overrides
-) -> None:
+def _check_options(path: Path, fabric: str | None, of_trace: Overrides) -> None:
     """Refuse options that do not fit the kind of a file."""
     from weft import ExperimentError
     from weft.study import inputs
@@ -144,9 +150,8 @@ def _check_options(
     if of_trace and key != "trace":
         option = "--" + of_trace[0][0].replace("_", "-")
         raise ExperimentError(f"{path}: {option} is for traces; --set changes keys of experiments")
-    if not key and (fabric or schemes):
-        option = "--fabric" if fabric else "--schemes"
+    if not key and fabric:
         raise ExperimentError(
-            f"{path}: {option} is for workload files (.cm, .csv, traces); an experiment file has a "
+            f"{path}: --fabric is for workload files (.cm, .csv, traces); an experiment file has a "
             "table for it, which --set can change"
         )

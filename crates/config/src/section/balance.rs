@@ -11,6 +11,7 @@ use weft_balance::enforce::{Enforce, HashFunction, Hashing, PortRange, Ports};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;
 use weft_fabric::SwitchConfig;
+use weft_units::options::WORD;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -87,6 +88,11 @@ fn read_chosen(
     Ok(BalanceConfig { scheme, start_jitter, random_position, bdp })
 }
 
+/// The keys of `[balance]`, with those of its first scheme.
+pub fn section_keys() -> Vec<Asked> {
+    keys_asked_by("balance", |r| read(r, &super::smallest_fabric(), 1))
+}
+
 /// The keys of `[balance]` beside `scheme`.
 pub fn keys(info: &SchemeInfo) -> Vec<Asked> {
     keys_asked_by("balance", |r| read_chosen(r, info, info.name, 1))
@@ -110,5 +116,11 @@ impl Kind for SchemeName {
     }
     fn example(&self) -> Value {
         SCHEMES[0].name.into()
+    }
+    fn describe(&self) -> String {
+        WORD.to_owned()
+    }
+    fn words(&self) -> Vec<String> {
+        SCHEMES.iter().map(SchemeInfo::spelling).collect()
     }
 }

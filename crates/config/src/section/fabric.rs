@@ -6,7 +6,7 @@ use super::topology::{COUNTS, TOPOLOGIES, check_links};
 use super::topology_file::{self, FromFile};
 use crate::kind::{Integer, OneOf, Size, Span};
 use crate::memory::{self, Need};
-use crate::reader::{Reader, keys_asked_by, keys_of};
+use crate::reader::{Asked, Reader, keys_asked_by, keys_of};
 use crate::value::Table;
 use crate::{ExperimentError, Origin};
 use std::path::Path;
@@ -109,6 +109,11 @@ fn read_nic_ports(r: &mut Reader<'_>) -> Result<(u32, u32)> {
     Ok((planes, homes))
 }
 
+/// The keys of `[fabric]`, with those of its first topology.
+pub fn section_keys() -> Vec<Asked> {
+    keys_asked_by("fabric", |r| read(r, Path::new("")))
+}
+
 /// The topology that the keys describe.
 fn read_topology(r: &mut Reader<'_>) -> Result<Shape> {
     let topology = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
@@ -152,7 +157,7 @@ fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
 
 /// The keys that all topologies have, with their defaults at 100 Gb/s: ports of NICs, `[fabric.switch]`, `[fabric.nic]`
 /// and `[fabric.server]`.
-pub fn box_keys() -> Vec<crate::reader::Asked> {
+pub fn box_keys() -> Vec<Asked> {
     let empty = Table::new();
     let packet = PacketConfig { mtu: USUAL_MTU, header: 48, ack: 60 };
     let mut all = keys_asked_by("fabric", read_nic_ports);

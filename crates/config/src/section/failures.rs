@@ -3,13 +3,18 @@
 
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Integer, Number, OneOf, Or, Span, Texts, Wholes};
-use crate::reader::{Choice, Reader};
+use crate::reader::{Asked, Choice, Reader, keys_asked_by};
 use weft_fabric::{
     Direction, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Queued, Tier,
 };
 use weft_units::Time;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// The section.
+pub const NAME: &str = "failures";
+/// When a failure begins: a time, or in an experiment file a share of the completion time.
+pub const START: &str = "start";
 
 /// All kinds of failure.
 pub const KINDS: &[Choice<(), FailureKind>] = &[
@@ -44,10 +49,8 @@ pub fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Vec<Failure>> {
 
 fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
     let links = read_links(r)?;
-    let kind = r.choose("kind", None, "what is wrong with the links", KINDS, &())?;
-    let start = r.get("start", Span::ANY, Some(Time::ZERO), "when it begins")?;
-    let lasts = r.get("duration", Or(Span::SOME, "forever"), Some(None), "how long it lasts")?;
-    let end = lasts.map_or(Time::MAX, |lasts| start.saturating_add(lasts));
+    let kind = r.choose(KIND, None, OF_KIND, KINDS, &())?;
+    let (start, end) = read_times(r)?;
     let failure = Failure { links, kind, start, end };
     // The seed only changes which links are drawn, not whether there are enough.
     match Failures::new(fabric, std::slice::from_ref(&failure), 1) {
@@ -57,6 +60,27 @@ fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
         }
         _ => Ok(failure),
     }
+}
+
+const KIND: &str = "kind";
+const OF_KIND: &str = "what is wrong with the links";
+
+/// The keys of a failure but those of its kind.
+pub fn keys() -> Vec<Asked> {
+    let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    keys_asked_by("failures", |r| {
+        read_links(r)?;
+        r.get(KIND, OneOf(&names), None, OF_KIND)?;
+        read_times(r)
+    })
+}
+
+fn read_times(r: &mut Reader<'_>) -> Result<(Time, Time)> {
+    let meaning = "when it begins; \"50%\": at half of the lower bound on the completion time without \
+                   failures, which is when half of the payload could have arrived";
+    let start = r.get(START, Span::ANY, Some(Time::ZERO), meaning)?;
+    let lasts = r.get("duration", Or(Span::SOME, "forever"), Some(None), "how long it lasts")?;
+    Ok((start, lasts.map_or(Time::MAX, |lasts| start.saturating_add(lasts))))
 }
 
 /// The key that makes a failure impossible on `fabric`.

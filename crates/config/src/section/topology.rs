@@ -231,6 +231,9 @@ impl Kind for Sizes {
     fn example(&self) -> Value {
         "4x4".into()
     }
+    fn describe(&self) -> String {
+        "whole numbers with x between them".to_owned()
+    }
 }
 
 fn torus(r: &mut Reader<'_>) -> Result<Wiring> {

@@ -127,6 +127,9 @@ impl crate::kind::Kind for SizeOr<'_> {
     fn example(&self) -> crate::value::Value {
         self.0[0].into()
     }
+    fn describe(&self) -> String {
+        format!("{}, or one of {}", Size::SOME.describe(), self.0.join(", "))
+    }
 }
 
 /// All its keys.

@@ -2,7 +2,7 @@
 //! schemes are `weft-config`'s.
 
 pub(crate) use weft_config::section::{
-    balance, fabric, failures, options, read_text, server, topology, topology_file,
+    balance, fabric, failures, options, read_text, server, smallest_fabric, topology, topology_file,
 };
 pub(crate) mod background;
 pub(crate) mod probe;

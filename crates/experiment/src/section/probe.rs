@@ -2,7 +2,8 @@
 
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Span, Texts};
-use crate::reader::Reader;
+use crate::reader::{Asked, Reader, keys_asked_by};
+use crate::section::smallest_fabric;
 use weft_fabric::{Fabric, Node};
 use weft_sim::ProbeConfig;
 use weft_units::{HostId, PortId, SwitchId, Time};
@@ -38,6 +39,11 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Probes> {
     let timeline = r.get("timeline", Flag, Some(false), meaning)?;
     let samples = ProbeConfig { interval: any.then_some(interval), ports, switches, goodput };
     Ok(Probes { samples, timeline })
+}
+
+/// All its keys.
+pub(crate) fn keys() -> Vec<Asked> {
+    keys_asked_by("probe", |r| read(r, &smallest_fabric()))
 }
 
 /// `from -> to`, with `#1` behind for the second member of a bundle. A `*` at the end of a name

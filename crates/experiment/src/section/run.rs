@@ -4,7 +4,7 @@ use crate::completion::Completion;
 use crate::error::ExperimentError;
 use crate::fidelity::Fidelity;
 use crate::kind::{Integer, OneOf, Or, Span};
-use crate::reader::Reader;
+use crate::reader::{Asked, Reader, keys_asked_by};
 use weft_units::Time;
 
 /// What `[run]` says.
@@ -19,6 +19,11 @@ pub(crate) struct RunSection {
 /// For how long a run may stand still whose time-outs are `rto`, and grow to so many times that.
 pub(crate) fn patience(rto: Time, growth: u64) -> Time {
     Time::ms(900).max(Time(rto.0.saturating_mul(4 * growth)))
+}
+
+/// All its keys.
+pub(crate) fn keys() -> Vec<Asked> {
+    keys_asked_by("run", |r| read(r, None, 1 << 20, None))
 }
 
 /// Reads `[run]` for a transport with time-out `rto`, if it is fixed; by default `packets` may be

@@ -130,6 +130,14 @@ pub(crate) fn read(
     Ok(TransportSection { transport, pace, warning })
 }
 
+/// The keys of `[transport]`, with those of what is usual under ECMP.
+pub(crate) fn section_keys() -> Vec<Asked> {
+    let (round_trip, line) = (Time::us(1), Rate::gbps(100));
+    let context = Context { bdp: 1, round_trip, line, oversubscribed: false };
+    let (ecmp, _) = SchemeConfig::resolve("ecmp", &[]).expect("it is in the registry");
+    keys_asked_by("transport", |r| read(r, &context, &ecmp))
+}
+
 /// Whether these go together.
 fn check_fit(
     r: &Reader<'_>,

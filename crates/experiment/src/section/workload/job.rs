@@ -209,6 +209,9 @@ impl Kind for AbleTo<'_> {
     fn example(&self) -> Value {
         self.names.example()
     }
+    fn describe(&self) -> String {
+        self.names.describe()
+    }
     fn words(&self) -> Vec<String> {
         self.names.words()
     }

@@ -19,7 +19,7 @@ use super::{options, read_text};
 use crate::digest::digest;
 use crate::kind::{OneOf, Size, Span, Text};
 use crate::memory::{self, Need};
-use crate::reader::Reader;
+use crate::reader::{Asked, Reader, keys_asked_by};
 use crate::section::server::Servers;
 use crate::traffic::{Ranks, Traffic};
 use crate::value::{Item, Table, Value};
@@ -105,6 +105,11 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> 
         r.others("pattern", info.name, other.name, keys);
     }
     read_pattern(r, info)
+}
+
+/// The keys of `[workload]`, with those of its first job and its first pattern.
+pub(crate) fn section_keys() -> Vec<Asked> {
+    keys_asked_by("workload", |r| read(r, Path::new("")))
 }
 
 /// Reads the keys of a pattern.
