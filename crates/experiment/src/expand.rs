@@ -133,7 +133,8 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
         if traffic.insert(resolved.traffic_key()) {
             let checked = resolved.traffic(sweep.seeds[0]);
             let checked = checked.map_err(|error| error.located_in(&combination.table))?;
-            near = checked.warnings;
+            near = checked.stays(&resolved.fabric).into_iter().collect();
+            near.extend(checked.warnings);
         }
         for warning in resolved.warnings.iter().chain(&near) {
             if warned.insert(warning.clone()) {

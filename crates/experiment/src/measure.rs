@@ -33,6 +33,7 @@ pub(crate) fn row(
     let mut row = vec![
         ("scheme", experiment.balance.scheme.name().into()),
         ("switch_changes", experiment.balance.scheme.switches().into()),
+        ("nic_changes", nic_changes(experiment).into()),
         ("workload", experiment.workload.name().into()),
         ("algorithm", experiment.workload.algorithm().into()),
         ("ranks", work.ranks.into()),
@@ -90,6 +91,23 @@ pub(crate) fn row(
     row.extend(leaves::columns(&totals.tor));
     source.blank(&mut row);
     row
+}
+
+/// What NICs must do beyond a RoCE NIC that goes back to a lost packet, in a few words.
+fn nic_changes(experiment: &Resolved) -> String {
+    let (scheme, recovery) = (&experiment.balance.scheme, &experiment.transport.recovery);
+    let (info, of_recovery) = (scheme.info(), recovery.info());
+    let several = scheme.is_multipath();
+    let asked = [
+        (several && !info.in_switch, "a path for each packet"),
+        (info.watches, "time-outs of chunks"),
+        (several && of_recovery.keeps_order, "packets out of order"),
+        (recovery.reports(), "reports of Ultra Ethernet"),
+        (of_recovery.rateless, "a rateless code"),
+        (info.shares, "a rate for each queue pair"),
+    ];
+    let asked: Vec<&str> = asked.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+    if asked.is_empty() { "nothing".to_owned() } else { asked.join(", ") }
 }
 
 /// When all of a run's own traffic was complete, in seconds.

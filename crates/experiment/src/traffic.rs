@@ -3,7 +3,7 @@
 use crate::completion::Completion;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
-use weft_fabric::Relays;
+use weft_fabric::{Fabric, Relays};
 use weft_sim::{JobConfig, ScaleUp};
 use weft_units::{HostId, Rate};
 use weft_workload::Workload;
@@ -201,23 +201,62 @@ impl Traffic {
 
     /// All messages over the fabric, equal ones together where that is easy.
     pub fn streams(&self, mut each: impl FnMut(Stream)) {
+        let _ = self.streams_while(|stream| {
+            each(stream);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The same until `each` has seen enough.
+    fn streams_while(&self, mut each: impl FnMut(Stream) -> ControlFlow<()>) -> ControlFlow<()> {
         for message in self.workload.messages().iter() {
             let (src, dst, bytes) = (message.src, message.dst, message.bytes);
-            each(Stream { job: 0, src, dst, bytes, times: 1 });
+            each(Stream { job: 0, src, dst, bytes, times: 1 })?;
         }
-        let Some(ranks) = &self.ranks else { return };
+        let Some(ranks) = &self.ranks else { return ControlFlow::Continue(()) };
         let mut first = 0;
         for (number, job) in (0..).zip(&ranks.jobs) {
-            let _ = job.traffic(|one| {
+            job.traffic(|one| {
                 let (src, dst) = (first + one.src, first + one.dst);
-                if ranks.servers[src as usize] != ranks.servers[dst as usize] {
-                    let (src, dst) = ranks.ends(src, dst);
-                    let (bytes, times) = (one.bytes, one.times);
-                    each(Stream { job: number, src, dst, bytes, times });
+                if ranks.servers[src as usize] == ranks.servers[dst as usize] {
+                    return ControlFlow::Continue(());
                 }
-                ControlFlow::Continue(())
-            });
+                let (src, dst) = ranks.ends(src, dst);
+                let (bytes, times) = (one.bytes, one.times);
+                each(Stream { job: number, src, dst, bytes, times })
+            })?;
             first += job.ranks();
         }
+        ControlFlow::Continue(())
+    }
+
+    /// What to say of jobs all of whose traffic takes the only path that there is: every scheme then
+    /// comes out alike.
+    pub(crate) fn stays(&self, fabric: &Fabric) -> Option<String> {
+        let ranks = self.ranks.as_ref()?;
+        let (mut is_sent, mut in_network) = (false, false);
+        self.across(|_| in_network = true);
+        let has_choice = fabric.planes() > 1 || fabric.homes() > 1 || in_network;
+        let crosses = self.streams_while(|stream| {
+            is_sent = true;
+            match has_choice || fabric.least_links(stream.src, stream.dst) > 2 {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if crosses.is_break() || in_network {
+            return None;
+        }
+        let count = ranks.hosts.len();
+        Some(match is_sent {
+            true => format!(
+                "workload: all that {count} ranks send stays under one leaf, where there is one path: \
+                 every scheme comes out alike; use more ranks, or workload.placement = \"round-robin\""
+            ),
+            false => format!(
+                "workload: nothing that {count} ranks send crosses the fabric: every scheme comes out \
+                 alike; use more ranks, or fewer fabric.server.gpus"
+            ),
+        })
     }
 }

@@ -492,7 +492,7 @@ fn shared() -> Vec<PathBuf> {
 /// A small fabric in short, so that its traffic is generated quickly.
 const LITTLE: &str = "[workload]\ncollective = \"all-reduce\"\n\
                       algorithm = \"recursive-doubling\"\nsize = \"1MB\"\nranks = 2\n\
-                      [balance]\nscheme = \"ecmp\"\n";
+                      placement = \"round-robin\"\n[balance]\nscheme = \"ecmp\"\n";
 
 #[test]
 fn real_files_are_fabrics() {

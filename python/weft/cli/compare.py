@@ -118,6 +118,7 @@ def compare(
         *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check),
         on=options.place(on),
         shard=options.shard(shard, output, check),
+        verdict=True,
     )
     chosen = options.names("--schemes", schemes) or []
     named = [("preset", preset)] if preset is not None else []

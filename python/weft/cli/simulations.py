@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -47,6 +48,8 @@ class Options:
     on: Place | None = None
     """Where to simulate; None for here."""
     shard: sweep.Shard | None = None
+    verdict: bool = False
+    """Whether tables end with what they say, in two sentences."""
 
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
@@ -60,6 +63,8 @@ class Options:
         return told
 
 
+_PROSE = 100
+"""Columns of a line of prose, at most."""
 _NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--on": 2, "--quiet": 1, "-q": 1}
 """Options on which no result depends, and how many words they take."""
 
@@ -165,7 +170,7 @@ def _show_tables(
     if not interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
     if not (options.json or options.summary) and listed:
-        _print_tables(whole, kept)
+        _print_tables(whole, kept, options.verdict)
     return listed
 
 
@@ -274,8 +279,8 @@ def _print_json(listed: store.Listed, kept: store.Store, found: checks.Check | N
     print(json.dumps(rows, indent=1))
 
 
-def _print_tables(whole: study.Study, kept: store.Store) -> None:
-    from weft.report import fidelities, overview, printed_table, tables, views
+def _print_tables(whole: study.Study, kept: store.Store, verdicts: bool) -> None:
+    from weft.report import fidelities, overview, printed_table, tables, verdict, views
 
     width = terminal.width()
     number = 0
@@ -292,7 +297,14 @@ def _print_tables(whole: study.Study, kept: store.Store) -> None:
         between = fidelities.of(rows)
         if between is not None:
             print("\n" + fidelities.text(between))
+        if verdicts:
+            _print_verdict(verdict.of(view), width)
         number += 1
+
+
+def _print_verdict(said: str, width: int) -> None:
+    if said:
+        print("\n" + textwrap.fill(said, min(width, _PROSE), break_on_hyphens=False))
 
 
 def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:

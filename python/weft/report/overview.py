@@ -48,7 +48,8 @@ def table(view: View, wanted: int) -> Table:
     everything = [row for cell in grouping.cells.values() for row in cell]
     counts = [len(cell) for cell in grouping.cells.values()]
     hosts = max(row["hosts"] for row in everything)
-    section = Section(Category(""), hosts, (min(counts), max(counts)), None, lines)
+    ranks = max(row.get("ranks") or 0 for row in everything)
+    section = Section(Category(""), hosts, ranks, (min(counts), max(counts)), None, lines)
     return Table(
         columns=[title for title, _ in heads],
         meanings=[meaning for _, meaning in heads],

@@ -40,6 +40,8 @@ class Section:
 
     category: Category
     hosts: int
+    ranks: int
+    """Of jobs; 0 where hosts send messages of their own."""
     seeds: tuple[int, int]
     """The smallest and the largest number of seeds of a line."""
     bound: float | None
@@ -66,6 +68,8 @@ class Table:
     """How closely the runs were simulated: the values of `run.fidelity`."""
     spare: tuple[int, ...] = ()
     """Columns that a narrow terminal leaves out."""
+    words: tuple[int, ...] = ()
+    """Columns of words, which begin under each other; numbers end so."""
     notes: tuple[str, ...] = ()
     """Definitions of columns, for the line under the table."""
 
@@ -88,12 +92,18 @@ class Table:
 
     @property
     def hosts(self) -> str:
-        """The number of hosts, as text."""
-        counts = [section.hosts for section in self.sections]
-        low, high = min(counts), max(counts)
-        if low == high:
-            return "1 host" if low == 1 else f"{low} hosts"
-        return f"{low} to {high} hosts"
+        """The number of hosts, and that of ranks where there are some, as text."""
+        hosts = _counted([section.hosts for section in self.sections], "host")
+        ranks = [section.ranks for section in self.sections]
+        return f"{_counted(ranks, 'rank')} on {hosts}" if any(ranks) else hosts
+
+
+def _counted(counts: Sequence[int], what: str) -> str:
+    """`16 hosts`, `1 host`, `4 to 16 hosts`."""
+    low, high = min(counts), max(counts)
+    if low == high:
+        return f"{low} {what}{'s' * (low != 1)}"
+    return f"{low} to {high} {what}s"
 
 
 def of(view: View, wanted: int) -> Table:
@@ -135,10 +145,12 @@ def summarise(
         rows = [row for group_rows in cells.values() for row in group_rows]
         seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
         bound = stats.mean([row["bound_s"] for row in rows]).value
-        sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
+        hosts, ranks = rows[0]["hosts"], rows[0].get("ranks") or 0
+        sections.append(Section(category, hosts, ranks, seeds, bound, lines))
     runs = sum(map(len, grouping.cells.values()))
     heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
     heads += [(one.title, one.meaning, one.spare) for one in usual]
+    words = {one.title for one in usual if one.words}
     if over is not None:
         heads = [(f"best {key_name(over)}", f"The best value of {over}", False), *heads]
     return Table(
@@ -149,6 +161,7 @@ def summarise(
         wanted=runs if wanted is None else wanted,
         series_name=grouping.series_name,
         spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
+        words=tuple(i for i, (title, _, _) in enumerate(heads) if title in words),
         notes=tuple(one.note for one in usual if one.note),
         fidelities=fidelities_of(everything),
     )
@@ -203,18 +216,20 @@ def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
 
 def text(table: Table, title: str, width: int) -> str:
     """A table for a terminal of `width` columns: titles over numbers, a line a series."""
-    heads, grid = _grid(table, range(len(table.columns)))
+    kept = list(range(len(table.columns)))
+    heads, grid = _grid(table, kept)
     widths = _widths(heads, grid)
     if sum(widths) + len(widths) > width:
-        kept = [i for i in range(len(table.columns)) if i not in table.spare]
+        kept = [i for i in kept if i not in table.spare]
         heads, grid = _grid(table, kept)
         widths = _widths(heads, grid)
     gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + len(gap) * (len(widths) - 1))
 
     def row(cells: Sequence[str]) -> str:
-        first, *rest = zip(cells, widths, strict=True)
-        return gap.join([f"{first[0]:<{first[1]}}", *(f"{cell:>{size}}" for cell, size in rest)])
+        marks = ["<", *("<" if i in table.words else ">" for i in kept)]
+        aligned = zip(cells, marks, widths, strict=True)
+        return gap.join(f"{cell:{mark}{size}}" for cell, mark, size in aligned).rstrip()
 
     above = [row([head[0] for head in heads])] if any(head[0] for head in heads) else []
     drawn = [title, rule, *above, row([head[1] for head in heads])]

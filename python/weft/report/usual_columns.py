@@ -20,6 +20,8 @@ NOT_SIGNIFICANT = "n.s."
 """Follows a difference that may be chance."""
 OTHER_SEEDS = "other seeds"
 """Shown instead of a comparison with runs of other seeds."""
+NOTHING = "nothing"
+"""What a scheme asks of switches or NICs that do all it needs as they are."""
 _SMALLEST = 0.005
 """In percent: smaller half widths are not shown."""
 
@@ -47,6 +49,8 @@ class Column:
     """A definition for the line under the table; empty for none."""
     spare: bool = False
     """Whether a narrow terminal leaves it out."""
+    words: bool = False
+    """Whether its cells are words."""
 
 
 def columns_of(rows: Sequence[Row]) -> list[Column]:
@@ -56,7 +60,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
     return [
         _ITERATION if compute else _CCT,
         _SLOWDOWN,
-        _AGAINST,
+        AGAINST,
         *own,
         # In a job, nobody waits for the slowest of all its messages.
         Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
@@ -65,6 +69,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
             for one in _LOAD
             if one is _MOST_QPS or any(row["drops"] is not None for row in rows)
         ],
+        *[one for column, one in _ASKS if any(row.get(column, NOTHING) != NOTHING for row in rows)],
     ]
 
 
@@ -105,6 +110,15 @@ def _mean(column: str, show: Callable[[float], str]) -> Callable[[Sequence[Row],
     def cell(rows: Sequence[Row], _: object) -> Cell:
         value = _average(rows, column)
         return _unknown() if math.isnan(value) else Cell(show(value), value)
+
+    return cell
+
+
+def _words(column: str) -> Callable[[Sequence[Row], object], Cell]:
+    """A column of words, the same in all rows of a series."""
+
+    def cell(rows: Sequence[Row], _: object) -> Cell:
+        return Cell(rows[0].get(column, column_text.UNKNOWN), 0.0)
 
     return cell
 
@@ -151,7 +165,7 @@ _SLOWDOWN = Column(
     _mean("slowdown", "{:.3f}".format),
     note="slowdown: completion time / lower bound",
 )
-_AGAINST = Column(
+AGAINST = Column(
     "vs {reference}",
     "Mean completion time compared with that of {reference}, with the 95 % confidence interval of "
     f"paired seeds; {NOT_SIGNIFICANT}: not significant, the interval includes zero",
@@ -188,5 +202,27 @@ _LOAD = (
         "Largest queue of any port",
         _mean("peak_queue_bytes", format_bytes),
         spare=True,
+    ),
+)
+_ASKS = (
+    (
+        "switch_changes",
+        Column(
+            "asks of switches",
+            "What switches must do beyond hashing flows",
+            _words("switch_changes"),
+            spare=True,
+            words=True,
+        ),
+    ),
+    (
+        "nic_changes",
+        Column(
+            "asks of NICs",
+            "What NICs must do beyond going back to a lost packet",
+            _words("nic_changes"),
+            spare=True,
+            words=True,
+        ),
     ),
 )

@@ -1,0 +1,120 @@
+"""What `weft compare` says in the end: which scheme is best, and what the others lose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from conftest import Weft
+from weft._types import Row
+from weft.report import verdict
+from weft.report.grouping import group
+from weft.report.usual_columns import MINUS
+from weft.report.views import View
+from weft.study.settings import Settings
+
+FABRIC = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
+
+
+def rows(scheme: str, times: Sequence[float], case: str = "1MB") -> list[Row]:
+    """One row a seed, times in microseconds over a bound of 100."""
+    needs = {"reps": ("nothing", "packets out of order"), "ethereal": ("path ids", "nothing")}
+    switches, nics = needs.get(scheme, ("nothing", "nothing"))
+    return [
+        {
+            "scheme": scheme,
+            "seed": seed,
+            "cct_s": 1e-6 * time,
+            "slowdown": time / 100,
+            "bound_s": 1e-4,
+            "switch_changes": switches,
+            "nic_changes": nics,
+            "swept": {"balance.scheme": scheme, "workload.size": case},
+        }
+        for seed, time in enumerate(times, 1)
+    ]
+
+
+def said(*some: list[Row]) -> str:
+    """The verdict on rows."""
+    return verdict.of(View(Settings("file"), group([row for part in some for row in part])))
+
+
+def test_the_best_its_distance_from_the_bound_and_what_ecmp_loses() -> None:
+    """Two sentences, with the comparison that the table has."""
+    text = said(rows("ecmp", [150, 152, 154]), rows("reps", [110, 110, 110]))
+    assert text == (
+        "Best is reps with 110.0 µs, 10 % above the lower bound; it asks of NICs "
+        '"packets out of order". '
+        f"ecmp takes 38.2 % longer, reps vs ecmp {MINUS}27.6 ± 2.4 %, which is significant."
+    )
+
+
+def test_what_seeds_do_not_tell_apart_is_said() -> None:
+    """Differences within their interval, and one seed alone."""
+    text = said(rows("ecmp", [100, 120, 140]), rows("ethereal", [101, 117, 133]))
+    assert "not told apart from ecmp" in text
+    assert 'it asks of switches "path ids"' in text
+    assert text.endswith("which is not significant.")
+    assert "one seed does not tell" in said(rows("ecmp", [120]), rows("reps", [110]))
+
+
+def test_ecmp_may_be_the_best() -> None:
+    """Then the slowest is told of."""
+    text = said(rows("ecmp", [100, 100]), rows("reps", [110, 110]), rows("ethereal", [120, 120]))
+    assert text.startswith("Best is ecmp with 100.0 µs, at the lower bound; it asks nothing of")
+    assert "ethereal takes 20.0 % longer" in text
+    assert "reps takes as long" in said(rows("ecmp", [100, 101]), rows("reps", [100, 101]))
+
+
+def test_several_cases_are_counted() -> None:
+    """How often each is best, the largest distance from the bound, the largest loss."""
+    text = said(
+        *(rows("ecmp", [150, 152, 154], case) for case in ("1MB", "4MB")),
+        *(rows("reps", [110, 110, 110]), rows("reps", [130, 130, 130], "4MB")),
+    )
+    assert text.startswith(
+        "Best of 2 cases: reps in 2, and there 30 % above the lower bound at most"
+    )
+    assert (
+        "ecmp takes longer in 2, significantly in 2 of 2, 38.2 ± 4.5 % at most (size 1MB)." in text
+    )
+
+
+def test_one_scheme_has_nothing_to_say() -> None:
+    """Nothing to compare."""
+    assert not said(rows("ecmp", [150, 152]))
+
+
+def test_compare_ends_with_it(weft: Weft) -> None:
+    """Below the table, not in JSON, and not under `run`; the columns of what schemes ask."""
+    words = ["compare", "--fabric", FABRIC, "--workload", "all-to-all:size=16KB"]
+    words += ["--schemes", "ecmp,ethereal", "--seeds", "2", "-q"]
+    done = weft(*words)
+    assert done.returncode == 0, done.stderr
+    _, below = done.stdout.split("\n\n")
+    assert below.startswith("Best is ")
+    assert "route by path id" in done.stdout
+    (first, *_) = json.loads(weft(*words, "--json").stdout)
+    assert first["nic_changes"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "server", "warning"),
+    [
+        (2, "", "stays under one leaf"),
+        (2, ",server.gpus=2", "nothing that 2 ranks send crosses the fabric"),
+        (4, "", ""),
+    ],
+)
+def test_a_job_that_stays_where_it_is(weft: Weft, ranks: int, server: str, warning: str) -> None:
+    """It is told, since every scheme comes out alike; ranks stand beside hosts."""
+    job = f"all-reduce:size=64KB,ranks={ranks}"
+    done = weft(
+        "compare", "--fabric", FABRIC + server, "--workload", job, "--schemes", "ecmp", "-q"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (warning in done.stderr) if warning else not done.stderr
+    assert f"{ranks} ranks on 4 hosts" in done.stdout
