@@ -42,8 +42,9 @@ def test_work_is_what_a_run_does_that_loses_nothing() -> None:
     assert progress.state() is None
     row = _native.run(text, spec["seed"], progress=progress)["row"]
     assert row["packet_hops"] == 320
-    hops, share, seconds, first = progress.state() or (0, 0.0, 0.0, (0.0, 0.0))
+    hops, share, seconds, first, payload = progress.state() or (0, 0.0, 0.0, (0.0, 0.0), 0)
     assert hops == 320
+    assert payload == 4 * 40960
     assert 0 <= share <= 1
     assert seconds > 0
     assert first == ((seconds, share) if share > 0 else (0.0, 0.0))
@@ -116,7 +117,7 @@ def test_packet_hops_have_two_digits() -> None:
     assert format_hops(320) == "320 packet-hops"
 
 
-def test_lines_tell_how_far_it_is_once_a_minute(
+def test_lines_tell_how_far_it_is_at_each_tenth(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For logs, where there is no bar."""
@@ -126,11 +127,15 @@ def test_lines_tell_how_far_it_is_once_a_minute(
     lines.start(4, 0)
     lines.expect(200.0)
     now += 30
-    lines.under_way(1.0)
+    lines.under_way([ActiveRun("", 1, 0.3, 30.0)])
     assert capsys.readouterr().err == ""
     now += 31
-    lines.under_way(1.0)
-    assert capsys.readouterr().err == "[0/4] 25 % of the work (61 s), about 3 minutes left\n"
+    lines.under_way([ActiveRun("", 1, 0.6, 61.0, payload=4_000), ActiveRun("", 1, 0.4, 61.0)])
+    said = "[0/4] 25 % of the work (2.40 of 4.00 KB delivered, 61 s), about 3 minutes left\n"
+    assert capsys.readouterr().err == said
+    now += 31
+    lines.under_way([ActiveRun("", 1, 1.1, 92.0)])
+    assert capsys.readouterr().err == ""
 
 
 def test_a_long_run_says_beforehand_how_long(tmp_path: Path) -> None:

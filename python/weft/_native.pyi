@@ -28,11 +28,11 @@ class Progress:
     """What is known of one run while it goes on."""
 
     def __new__(cls) -> Progress: ...
-    def state(self) -> tuple[int, float, float, tuple[float, float]] | None:
+    def state(self) -> tuple[int, float, float, tuple[float, float], int] | None:
         """Give packet-hops at least, the share of packets that have arrived, and seconds.
 
-        Seconds count from the begin of the simulation, before which there is nothing. Last come
-        seconds and share of the first look that found a packet.
+        Seconds count from the begin of the simulation, before which there is nothing. Then come
+        seconds and share of the first look that found a packet, and the payload of all, in bytes.
         """
 
 code_version: str

@@ -12,6 +12,7 @@ pub struct Progress(OnceLock<Begun>);
 #[derive(Debug)]
 struct Begun {
     work: Work,
+    bytes: u64,
     accepted: Arc<AtomicU64>,
     at: Instant,
     /// Seconds and share when data packets were first seen to arrive.
@@ -25,6 +26,8 @@ pub struct State {
     pub hops: u64,
     /// The share of data packets that have arrived, from 0 to 1.
     pub share: f64,
+    /// Payload of all messages, in bytes.
+    pub bytes: u64,
     /// Seconds since the simulation began.
     pub seconds: f64,
     /// Seconds and share as of the first look that found a packet: jobs may compute for long before
@@ -33,13 +36,14 @@ pub struct State {
 }
 
 impl Progress {
-    /// The simulation of so much `work` begins; `accepted` counts its packets.
-    pub(crate) fn begin(&self, work: Work, accepted: Arc<AtomicU64>) {
-        let _ = self.0.set(Begun { work, accepted, at: Instant::now(), first: OnceLock::new() });
+    /// The simulation of so much `work`, of so many `bytes` of payload, begins; `accepted` counts its packets.
+    pub(crate) fn begin(&self, work: Work, bytes: u64, accepted: Arc<AtomicU64>) {
+        let _ =
+            self.0.set(Begun { work, bytes, accepted, at: Instant::now(), first: OnceLock::new() });
     }
     /// How it stands; none before it has begun.
     pub fn state(&self) -> Option<State> {
-        let Begun { work, accepted, at, first } = self.0.get()?;
+        let Begun { work, bytes, accepted, at, first } = self.0.get()?;
         let done = accepted.load(Ordering::Relaxed).min(work.packets);
         let share = done as f64 / work.packets.max(1) as f64;
         let seconds = at.elapsed().as_secs_f64();
@@ -47,6 +51,6 @@ impl Progress {
             true => *first.get_or_init(|| (seconds, share)),
             false => (0.0, 0.0),
         };
-        Some(State { hops: work.hops, share, seconds, first })
+        Some(State { hops: work.hops, share, bytes: *bytes, seconds, first })
     }
 }

@@ -162,7 +162,8 @@ pub fn run_watched(
         None => {
             let simulation = Simulation::on_threads(&config, threads);
             if let Some(progress) = progress {
-                progress.begin(least_work(&config, u64::MAX), simulation.accepted());
+                let work = least_work(&config, u64::MAX);
+                progress.begin(work, all.volume().bytes, simulation.accepted());
             }
             looping = match experiment.fidelity {
                 Fidelity::Packet => Instant::now(),

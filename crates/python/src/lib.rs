@@ -61,10 +61,11 @@ impl Progress {
     fn new() -> Progress {
         Progress::default()
     }
-    /// Packet-hops at least, the share of packets that have arrived, seconds since it began, and
-    /// seconds and share of the first look that found a packet; none before it began.
-    fn state(&self) -> Option<(u64, f64, f64, (f64, f64))> {
-        self.0.state().map(|state| (state.hops, state.share, state.seconds, state.first))
+    /// Packet-hops at least, the share of packets that have arrived, seconds since it began, seconds
+    /// and share of the first look that found a packet, and payload in bytes; none before it began.
+    fn state(&self) -> Option<(u64, f64, f64, (f64, f64), u64)> {
+        let state = self.0.state()?;
+        Some((state.hops, state.share, state.seconds, state.first, state.bytes))
     }
 }
 

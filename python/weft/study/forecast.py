@@ -29,6 +29,8 @@ class ActiveRun:
     """Running time so far."""
     first: tuple[float, float] = (0.0, 0.0)
     """Seconds and share when packets were first seen: a job may compute for long before."""
+    payload: int = 0
+    """Bytes of all messages."""
 
     def total_time(self) -> float | None:
         """Expected seconds of the whole run; None while unknown."""

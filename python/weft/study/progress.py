@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
 from weft._types import Row
-from weft.units import format_duration, format_time
+from weft.study.forecast import ActiveRun
+from weft.units import bytes_unit, format_duration, format_time, significant
 
 _NAME = 40  # Columns.
-_MINUTE = 60.0  # Seconds.
+_SOON = 5.0
+"""Seconds between two lines, at least: short runs have a line each anyway."""
 
 
 class ProgressReporter(Protocol):
@@ -26,8 +29,8 @@ class ProgressReporter(Protocol):
     def announce(self, line: str) -> None:
         """Print how much work there is, before it is done."""
 
-    def under_way(self, share: float) -> None:
-        """How much of the active runs is done, summed up: 1.5 is one and a half runs."""
+    def under_way(self, runs: Sequence[ActiveRun]) -> None:
+        """How far the active runs are."""
 
     def finished(self, name: str, row: Row | None) -> None:
         """A run ended; `row` is None if it has no result: it stalled, or was refused or lost."""
@@ -53,7 +56,7 @@ class Silent:
     def announce(self, line: str) -> None:
         """Nothing to say."""
 
-    def under_way(self, share: float) -> None:
+    def under_way(self, runs: Sequence[ActiveRun]) -> None:
         """Nothing to say."""
 
     def finished(self, name: str, row: Row | None) -> None:
@@ -67,10 +70,10 @@ class Silent:
 
 
 class Lines(Silent):
-    """One line a run, and one a minute of a long one: for logs and pipes."""
+    """One line a run, and one for each ten percent of work that takes long: for logs and pipes."""
 
     def __init__(self) -> None:
-        self._total = self._done = 0
+        self._total = self._done = self._tenths = 0
         self._began = self._said = time.monotonic()
         self._left: float | None = None
 
@@ -88,19 +91,22 @@ class Lines(Silent):
         """Says it."""
         print(line, file=sys.stderr, flush=True)
 
-    def under_way(self, share: float) -> None:
-        """Says how far it all is, once a minute."""
+    def under_way(self, runs: Sequence[ActiveRun]) -> None:
+        """Says how far it all is, once for each ten percent."""
         now = time.monotonic()
-        if now - self._said < _MINUTE or self._left is None:
+        share = (self._done + sum(run.share for run in runs)) / self._total
+        tenths = int(10 * share)
+        if tenths <= self._tenths or now - self._said < _SOON or self._left is None:
             return
-        done = 100 * (self._done + share) / self._total
-        line = f"[{self._done}/{self._total}] {done:.0f} % of the work ({now - self._began:.0f} s)"
+        so_far = ", ".join(filter(None, [delivered(runs), f"{now - self._began:.0f} s"]))
+        line = f"[{self._done}/{self._total}] {100 * share:.0f} % of the work ({so_far})"
         print(f"{line}, about {format_duration(self._left)} left", file=sys.stderr, flush=True)
-        self._said = now
+        self._said, self._tenths = now, tenths
 
     def finished(self, name: str, row: Row | None) -> None:
         """Says what came out, and the time since the start."""
         self._done += 1
+        self._tenths = 10 * self._done // self._total
         self._said = time.monotonic()
         result = f"CCT {format_time(row['cct_s'])}" if row else "no result"
         took = time.monotonic() - self._began
@@ -118,7 +124,9 @@ class Bar(Silent):
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
-            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[runs]}"),
+            progress.TaskProgressColumn(),
+            progress.TextColumn("[dim]{task.fields[delivered]}"),
             progress.TextColumn("[dim]elapsed"),
             progress.TimeElapsedColumn(),
             progress.TextColumn("[dim]left"),
@@ -126,16 +134,18 @@ class Bar(Silent):
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("simulating", total=None, left="?")
-        self._done = 0
+        self._task = self._bar.add_task("simulating", total=None, left="?", runs="", delivered="")
+        self._done = self._total = 0
 
     def start(self, total: int, kept: int) -> None:
         """Draws the bar, what is kept counted as done."""
+        self._total = total
         self._bar.update(self._task, total=total)
         # Kept runs must not make the remaining ones look fast: restart the clock behind them.
         self._bar.update(self._task, completed=kept)
         self._bar.reset(self._task, completed=kept, total=total)
         self._done = kept
+        self._bar.update(self._task, runs=f"{kept}/{total} runs")
 
     def expect(self, seconds: float | None) -> None:
         """Shows the time left."""
@@ -145,16 +155,20 @@ class Bar(Silent):
         """Says it above the bar."""
         self._bar.console.print(line, highlight=False, soft_wrap=True)
 
-    def under_way(self, share: float) -> None:
-        """Moves the bar by what is done of runs that go on."""
-        self._bar.update(self._task, completed=self._done + share)
+    def under_way(self, runs: Sequence[ActiveRun]) -> None:
+        """Moves the bar by what is done of runs that go on, and says what has arrived in them."""
+        share = sum(run.share for run in runs)
+        self._bar.update(self._task, completed=self._done + share, delivered=delivered(runs))
 
     def finished(self, name: str, row: Row | None) -> None:
         """Moves the bar."""
         self._done += 1
         # The end of a long name tells runs apart better than its beginning.
         shown = name if len(name) <= _NAME else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _NAME :]}"
-        self._bar.update(self._task, completed=self._done, description=f"{shown:{_NAME}s}")
+        runs = f"{self._done}/{self._total} runs"
+        self._bar.update(
+            self._task, completed=self._done, runs=runs, description=f"{shown:{_NAME}s}"
+        )
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -162,6 +176,16 @@ class Bar(Silent):
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+
+def delivered(runs: Sequence[ActiveRun]) -> str:
+    """How much of the payload of the active runs has arrived: `1.20 of 4.00 GB delivered`."""
+    total = sum(run.payload for run in runs)
+    if not total:
+        return ""
+    scale, unit = bytes_unit([total])
+    done = sum(run.share * run.payload for run in runs)
+    return f"{significant(done / scale, 3)} of {significant(total / scale, 3)} {unit} delivered"
 
 
 def clock(seconds: float) -> str:

@@ -179,7 +179,7 @@ class _Sweep:
         if line is not None:
             self._reporter.announce(line)
         self._reporter.expect(forecast.time_left())
-        self._reporter.under_way(sum(run.share for run in begun))
+        self._reporter.under_way(begun)
 
     def _ended(self, one: Ended, forecast: Forecast) -> None:
         called = self._name(one.spec)
