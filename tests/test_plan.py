@@ -563,3 +563,29 @@ def test_bundles_in_three_tiers_are_planned_through_segments() -> None:
     assert [one.proved for one in verify.verify(plan)] == [True]
     with pytest.raises(ExperimentError, match="bundle"):
         make.of(place, EXCHANGE, "ecmp")
+
+
+def test_plans_of_several_schemes_are_compared(weft: Weft, tmp_path: Path) -> None:
+    """A line each, the best first; with `-o` a directory each, and as JSON the plans themselves."""
+    (tmp_path / "cluster.toml").write_text(CLUSTER_IN_SHORT)
+    words = ["plan", "cluster.toml", "--workload", "all-to-all:size=64KB"]
+    done = weft(*words, "--schemes", "ecmp,dnlb-2,ethereal", "-o", "plans")
+    assert done.returncode == 0, done.stderr
+    names = [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("e", "d"))]
+    assert sorted(names) == ["dnlb-2", "ecmp", "ethereal"]
+    assert "whole job: lower bound" in done.stdout
+    plans = json.loads(weft(*words, "--schemes", "ecmp,ethereal", "--json").stdout)
+    assert [plan["scheme"] for plan in plans] == ["ecmp", "ethereal"]
+    assert names.index("ethereal") < names.index("ecmp")
+    assert json.loads((tmp_path / "plans/ethereal/plan.json").read_text())["scheme"] == "ethereal"
+
+
+CLUSTER_IN_SHORT = """
+title = "Sixteen hosts"
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 4
+link = "100Gbps"
+"""

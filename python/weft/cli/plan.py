@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 
 if TYPE_CHECKING:
     from weft.plans.file import Plan
+    from weft.study.inputs import Overrides
 
 _PICTURE = "loads.png"
 
@@ -40,8 +42,9 @@ def plan(
         str,
         typer.Option(
             *options.SCHEME,
-            metavar="NAME",
-            help="Any scheme that chooses paths when messages are posted.",
+            metavar="A[,B,...]",
+            help="Any scheme that chooses paths when messages are posted. Several are compared.",
+            autocompletion=completion.schemes,
         ),
     ] = "ethereal",
     seed: Annotated[
@@ -56,7 +59,8 @@ def plan(
             "-o",
             "--output",
             metavar="DIR",
-            help="Write plan.json, loads.parquet, pieces.parquet and loads.png to this directory.",
+            help="Write plan.json, loads.parquet, pieces.parquet and loads.png to this directory; "
+            "of several schemes to a directory each.",
         ),
     ] = None,
     set_: options.Set = None,
@@ -91,6 +95,7 @@ def plan(
       weft plan cluster.toml --job job.toml --scheme ethereal -o plan/
       weft plan --verify plan/plan.json
       weft plan cluster.toml --job job.toml --scheme dnlb-8 --host gpu-3
+      weft plan cluster.toml --workload all-reduce:size=64MB --schemes ecmp,dnlb-4,ethereal
       weft switch-config plan/plan.json --format nftables
 
     \b
@@ -105,7 +110,11 @@ def plan(
         raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
     is_file = job.endswith(".toml") or Path(job).exists()
     work = Path(job) if is_file else job
-    made = make.make(cluster, work, scheme, seed, options.overrides(set_ or []))
+    changes = options.overrides(set_ or [])
+    schemes = options.names("--schemes", scheme) or []
+    if len(schemes) != 1:
+        return _compare(cluster, work, schemes, seed, output, changes, json)
+    made = make.make(cluster, work, schemes[0], seed, changes)
     if output is not None:
         _write(made, output)
     if json:
@@ -117,6 +126,29 @@ def plan(
     print("\n\n".join(parts))
     if output is not None:
         print(f"\n{output}/{', '.join(_written(output))}")
+    return 0
+
+
+def _compare(
+    cluster: Path,
+    work: Path | str,
+    schemes: Sequence[str],
+    seed: int,
+    output: Path | None,
+    changes: Overrides,
+    json: bool,
+) -> int:
+    """Plan the job under several schemes, and show how good the plans are."""
+    from weft import ExperimentError
+    from weft.plans import make, show
+
+    if not schemes:
+        raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
+    made = [make.make(cluster, work, scheme, seed, changes) for scheme in schemes]
+    if output is not None:
+        for scheme, one in zip(schemes, made, strict=True):
+            _write(one, output / scheme)
+    print(json_.dumps(made, indent=1) if json else show.compared(made))
     return 0
 
 

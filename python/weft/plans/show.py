@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,35 @@ def text(plan: Plan) -> str:
         lines.append(f"... {len(plan['steps']) - _MOST_STEPS} more steps")
     lines += ["", _sum(plan), *_why(plan), *_dead(plan), "", _least(plan)]
     return "\n".join(lines)
+
+
+def compared(plans: Sequence[Plan]) -> str:
+    """Plans of one job under several schemes, a line each, the best first."""
+    header = ("scheme", "busiest links", "lower bound", "", "split", "pieces", "queue pairs")
+    rows: list[tuple[str, ...]] = [header]
+    for plan in sorted(plans, key=lambda plan: plan["seconds"]):
+        steps = plan["steps"]
+        whole = {"congestion": {"seconds": plan["seconds"]}, "bound_s": plan["steps_bound_s"]}
+        rows.append(
+            (
+                plan["scheme"],
+                format_time(plan["seconds"]),
+                format_time(plan["steps_bound_s"]),
+                verdict(whole),
+                format_count(sum(step["times"] * step["split"] for step in steps)),
+                format_count(sum(step["times"] * step["piece_count"] for step in steps)),
+                format_count(max((step["queue_pairs"] for step in steps), default=0)),
+            )
+        )
+    first = plans[0]
+    said = "busiest links: the time of the busiest link of each step, all steps one after the other"
+    lines = [f"{first['title']}: {len(plans)} schemes, seed {first['seed']}", ""]
+    return "\n".join(
+        [*lines, *aligned(rows, _COMPARED_RIGHT), "", said, *_dead(first), _least(first)]
+    )
+
+
+_COMPARED_RIGHT = range(1, 7)
 
 
 def _sum(plan: Plan) -> str:
