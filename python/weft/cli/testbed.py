@@ -80,6 +80,54 @@ def fail(
     return 0
 
 
+@app.command("shrink")
+def shrink(
+    file: ClusterFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the copy to this file. Default: print it.",
+        ),
+    ] = None,
+    leaves: Annotated[int, typer.Option(min=1, metavar="N", help="Leaves at most.")] = 4,
+    spines: Annotated[int, typer.Option(min=1, metavar="N", help="Spines at most.")] = 4,
+    hosts: Annotated[int, typer.Option(min=1, metavar="N", help="Hosts of a leaf at most.")] = 4,
+    uplink: Annotated[
+        str, typer.Option(metavar="RATE", help="Rate of an uplink of the copy.")
+    ] = "100Mbps",
+) -> int:
+    """Make a copy of a cluster that fits a laptop.
+
+    The copy has fewer switches and hosts and slower links; a leaf is as oversubscribed as before.
+
+    \b
+    Examples:
+      weft testbed shrink cluster.toml -o small.toml
+      weft testbed run small.toml --workload all-to-all:size=256KB
+    """
+    from weft.cli.terminal import note
+    from weft.errors import ExperimentError, writing
+    from weft.testbed import shrink as work
+    from weft.units import parse
+
+    rate = parse(uplink)
+    if rate is None or rate[1] != "rate":
+        raise ExperimentError(f"--uplink {uplink}: is not a rate; write one such as 100Mbps")
+    text, left = work.shrink(file, work.Size(leaves, spines, hosts, round(rate[0])))
+    if output is None:
+        print(text, end="")
+        return 0
+    with writing(output):
+        output.write_text(text, encoding="utf-8")
+    for line in left:
+        note(f"left out: {line}")
+    note(f"{output}: weft testbed run {output}")
+    return 0
+
+
 @app.command("run")
 def run(
     file: ClusterFile,
