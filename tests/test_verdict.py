@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Sequence
 
 import pytest
 
-from conftest import Weft
+import weft as package
+from conftest import SMALL, Weft
 from weft._types import Row
-from weft.report import verdict
+from weft.report import tables, verdict
 from weft.report.grouping import group
 from weft.report.usual_columns import MINUS
 from weft.report.views import View
@@ -118,3 +120,20 @@ def test_a_job_that_stays_where_it_is(weft: Weft, ranks: int, server: str, warni
     assert done.returncode == 0, done.stderr
     assert (warning in done.stderr) if warning else not done.stderr
     assert f"{ranks} ranks on 4 hosts" in done.stdout
+
+
+def test_a_table_fits_eighty_columns() -> None:
+    """What is all zero goes first; what is not shown is named. A wide one has all columns."""
+    table = tomllib.loads(SMALL) | {"title": "T"}
+    table["sweep"] = {"balance.scheme": ["ecmp", "ethereal", "flowlet-adaptive"], "seeds": 3}
+    runs = package.simulate(table).runs
+    swept = ("balance.scheme",)
+    found = [row | {"swept": {key: row[key] for key in swept}} for row in runs.to_dicts()]
+    summary = tables.summarise(group(found))
+    narrow, wide = (tables.text(summary, "T", width) for width in (80, 200))
+    assert max(map(len, narrow.splitlines())) <= 80
+    words = " ".join(narrow.split())
+    assert "not shown for lack of room: drops, retransmits, max QPs, peak queue, asks of" in words
+    assert "slowdown" in narrow.splitlines()[3]
+    assert "not shown" not in wide
+    assert "route by path id" in wide

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use weft_balance::scheme::SCHEMES;
-use weft_experiment::Entry;
-use weft_experiment::{Catalogue, ShortKind, shorthand};
+use weft_experiment::{Catalogue, Entry, OptionEntry, ShortKind, shorthand};
 use weft_units::OptionInfo;
 use weft_workload::collective::{ALGORITHMS, Algorithm, Operation};
 use weft_workload::model::MODELS;
@@ -29,7 +28,7 @@ fn what_is_listed_is_taken() {
                 // No file is a file without a name.
                 assert!(!option.default.is_empty() || option.key == "fabric.file", "{option:?}");
                 if !entry.name.starts_with('*') {
-                    takes(&entry.key, &name, &option.key);
+                    takes(&entry.key, &name, option);
                 }
             }
         }
@@ -39,16 +38,17 @@ fn what_is_listed_is_taken() {
 /// Whether its keys are those of a run, each by its name: not of what is about all runs together. The
 /// keys of workloads are told below.
 fn is_of_a_run(entry: &Entry) -> bool {
-    let beside = ["above all sections", "[sweep]", "[quick]", "[report]"];
+    let beside = ["above all sections", "[sweep]", "[quick]", "[report]", "[workload]"];
     !entry.key.starts_with("workload.") && !beside.contains(&&*entry.name)
 }
 
-/// A table is never a valid value, so a known key is blamed for it, an unknown one as such.
-fn takes(chooser: &str, name: &str, key: &str) {
+/// A table is no valid value but of a section, so a known key is blamed for it, an unknown one as such.
+fn takes(chooser: &str, name: &str, option: &OptionEntry) {
+    let (key, wrong) = (&*option.key, if option.kind == "a table" { "1" } else { "{}" });
     let error = match chooser {
         // Chosen by writing it.
-        "section" => mistake(GOOD, &[(key, "{}")]),
-        _ => mistake(GOOD, &[(chooser, name), (key, "{}")]),
+        "section" => mistake(GOOD, &[(key, wrong)]),
+        _ => mistake(GOOD, &[(chooser, name), (key, wrong)]),
     };
     // A topology that is only named lacks its counts, which are asked for first.
     let blamed = format!("fig.toml: {key} (command line): ");

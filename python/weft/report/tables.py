@@ -67,7 +67,9 @@ class Table:
     fidelities: tuple[str, ...] = ()
     """How closely the runs were simulated: the values of `run.fidelity`."""
     spare: tuple[int, ...] = ()
-    """Columns that a narrow terminal leaves out."""
+    """Columns that a narrow terminal leaves out, all together."""
+    others: tuple[int, ...] = ()
+    """Columns that a terminal leaves out then, one by one from the last, those of zeros first."""
     words: tuple[int, ...] = ()
     """Columns of words, which begin under each other; numbers end so."""
     notes: tuple[str, ...] = ()
@@ -151,6 +153,7 @@ def summarise(
     heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
     heads += [(one.title, one.meaning, one.spare) for one in usual]
     words = {one.title for one in usual if one.words}
+    others = {one.title for one in usual if one.minor}
     if over is not None:
         heads = [(f"best {key_name(over)}", f"The best value of {over}", False), *heads]
     return Table(
@@ -161,6 +164,7 @@ def summarise(
         wanted=runs if wanted is None else wanted,
         series_name=grouping.series_name,
         spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
+        others=tuple(i for i, (title, _, _) in enumerate(heads) if title in others),
         words=tuple(i for i, (title, _, _) in enumerate(heads) if title in words),
         notes=tuple(one.note for one in usual if one.note),
         fidelities=fidelities_of(everything),
@@ -216,13 +220,7 @@ def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
 
 def text(table: Table, title: str, width: int) -> str:
     """A table for a terminal of `width` columns: titles over numbers, a line a series."""
-    kept = list(range(len(table.columns)))
-    heads, grid = _grid(table, kept)
-    widths = _widths(heads, grid)
-    if sum(widths) + len(widths) > width:
-        kept = [i for i in kept if i not in table.spare]
-        heads, grid = _grid(table, kept)
-        widths = _widths(heads, grid)
+    kept, heads, grid, widths = _fitting(table, width)
     gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + len(gap) * (len(widths) - 1))
 
@@ -232,12 +230,31 @@ def text(table: Table, title: str, width: int) -> str:
         return gap.join(f"{cell:{mark}{size}}" for cell, mark, size in aligned).rstrip()
 
     above = [row([head[0] for head in heads])] if any(head[0] for head in heads) else []
-    drawn = [title, rule, *above, row([head[1] for head in heads])]
+    drawn = [*textwrap.wrap(title, width), rule, *above, row([head[1] for head in heads])]
     rows = iter(grid)
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
-    return "\n".join([*drawn, rule, *textwrap.wrap(below(table), width)])
+    missing = [table.columns[i] for i in range(len(table.columns)) if i not in kept]
+    said = [below(table), *([f"not shown for lack of room: {', '.join(missing)}"] * bool(missing))]
+    return "\n".join([*drawn, rule, *textwrap.wrap("; ".join(said), width)])
+
+
+def _fitting(table: Table, width: int) -> tuple[list[int], Heads, Grid, list[int]]:
+    """The columns for a terminal, as numbers, titles, cells and widths."""
+    everything = range(len(table.columns))
+    lines = [line for section in table.sections for line in section.lines]
+    zeros = [i for i in table.others if all(line.cells[i].text == "0" for line in lines)]
+    rest = [i for i in reversed(table.others) if i not in zeros]
+    left_out: list[int] = []
+    for more in ([], table.spare, zeros, *([one] for one in rest)):
+        left_out += more
+        kept = [i for i in everything if i not in left_out]
+        heads, grid = _grid(table, kept)
+        widths = _widths(heads, grid)
+        if sum(widths) + len(widths) <= width + 1:
+            break
+    return kept, heads, grid, widths
 
 
 Heads = list[tuple[str, str]]

@@ -49,6 +49,8 @@ class Column:
     """A definition for the line under the table; empty for none."""
     spare: bool = False
     """Whether a narrow terminal leaves it out."""
+    minor: bool = False
+    """Whether one that is still too narrow then leaves it out, too."""
     words: bool = False
     """Whether its cells are words."""
 
@@ -63,7 +65,13 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         AGAINST,
         *own,
         # In a job, nobody waits for the slowest of all its messages.
-        Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
+        Column(
+            "p99 FCT",
+            _P99,
+            _mean("fct_p99_s", format_time),
+            spare=communicate or compute,
+            minor=True,
+        ),
         *[
             one
             for one in _LOAD
@@ -190,11 +198,12 @@ _MOST_QPS = Column(
     spare=True,
 )
 _LOAD = (
-    Column("drops", "Packets dropped per run", _mean("drops", format_count)),
+    Column("drops", "Packets dropped per run", _mean("drops", format_count), minor=True),
     Column(
         "retransmits",
         "Retransmissions of data packets per run (in parentheses: spurious ones)",
         _retransmits,
+        minor=True,
     ),
     _MOST_QPS,
     Column(

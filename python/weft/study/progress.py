@@ -12,7 +12,7 @@ from weft._types import Row
 from weft.study.forecast import ActiveRun
 from weft.units import bytes_unit, format_duration, format_time, significant
 
-_NAME = 40  # Columns.
+_NAME = 28  # Columns.
 _SOON = 5.0
 """Seconds between two lines, at least: short runs have a line each anyway."""
 
@@ -123,7 +123,7 @@ class Bar(Silent):
 
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
+            progress.BarColumn(bar_width=20),
             progress.TextColumn("{task.fields[runs]}"),
             progress.TaskProgressColumn(),
             progress.TextColumn("[dim]{task.fields[delivered]}"),
