@@ -28,7 +28,7 @@ ETHEREAL := experiments/ethereal-2024
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
-demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
+demo: build  ## ECMP against spraying against Ethereal: tables, out/demo/report.html
 	$(WEFT) demo -o out/demo
 
 all-schemes: build  ## every scheme in every scenario: one table, one heat map (eleven minutes)

@@ -114,7 +114,8 @@ def test_a_timeline_needs_a_job_and_a_place(weft: Weft, tmp_path: Path) -> None:
 def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:
     """ASTRA-sim's regression: no message crosses the fabric, so no figure speaks of messages."""
     file = Path(__file__).parent.parent / "experiments" / "astra-sim" / "regression.toml"
-    done = weft("run", file, "-o", tmp_path, "-q", "--set", "report.columns=[]")
+    words = ("--plots", "png", "--set", "report.columns=[]")
+    done = weft("run", file, "-o", tmp_path, "-q", *words)
     assert done.returncode == 0, done.stderr
     (row,) = pl.read_parquet(tmp_path / "runs.parquet").rows(named=True)
     assert round(row["cct_s"] * 1e9, 6) == 117_780
@@ -183,6 +184,7 @@ def test_a_chosen_bandwidth_is_no_time(weft: Weft, tmp_path: Path) -> None:
 def test_a_report_has_the_times_of_collectives(weft: Weft, tmp_path: Path) -> None:
     """A panel for each kind, a bar for each scheme, and how to get a timeline."""
     words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp,spray", "-o", tmp_path, "-q")
+    words = (*words, "--plots", "svg")
     assert weft(*words, "--workload", TRAINING).returncode == 0
     assert (tmp_path / "plots" / "compare-collectives-1.svg").exists()
     page = (tmp_path / "report.html").read_text()

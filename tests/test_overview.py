@@ -50,7 +50,7 @@ def mean(runs: pl.DataFrame, scheme: str, variant: str) -> float:
 
 def test_one_line_a_scheme(path: Path, tmp_path: Path, weft: Weft) -> None:
     """Means, their geometric mean, the largest of a number, all there is of words."""
-    done = weft("run", path, "-o", tmp_path / "out")
+    done = weft("run", path, "-o", tmp_path / "out", "--plots", "png")
     assert done.returncode == 0, done.stderr
     shown = done.stdout.splitlines()
     runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 
 from conftest import SMALL, Weft, command
 
@@ -41,6 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "small.toml").write_text(SMALL)
     (folder / "sizes.toml").write_text(SMALL.replace("seeds", SIZES))
     made = command("run", "small.toml", "--jobs", "2", "-q", "sizes.toml", "-o", "out")
+    made += ["--plots", "svg,png,pdf"]
     done = subprocess.run(made, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "out"
@@ -153,17 +155,17 @@ def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:
     assert "hosts_per_leaf = 2" in text
 
 
-def test_each_figure_is_a_png_and_an_svg(results: Path) -> None:
+def test_each_figure_is_a_file_of_each_format(results: Path) -> None:
     """Beside the report, not empty, with axis titles as text."""
     images = {path.stem for path in (results / "plots").glob("*.png")}
     vectors = {path.stem for path in (results / "plots").glob("*.svg")}
-    assert images == vectors
+    assert images == vectors == {path.stem for path in (results / "plots").glob("*.pdf")}
     assert len(images) >= 10
     for path in (results / "plots").iterdir():
         if path.suffix == ".svg":
             ET.fromstring(path.read_text())
         else:
-            assert path.read_bytes().startswith(b"\x89PNG")
+            assert path.read_bytes().startswith((b"\x89PNG", b"%PDF"))
     assert "completion time [" in (results / "plots" / "small-cct.svg").read_text()
 
 
@@ -174,7 +176,7 @@ def test_report_can_be_made_again(results: Path, weft: Weft) -> None:
     (copy / "plots").mkdir()
     for name in ("earlier-cct.png", "earlier-links-2.svg", "mine.png", "earlier-cct.txt"):
         (copy / "plots" / name).touch()
-    done = weft("report", copy)
+    done = weft("report", copy, "--plots", "svg,png,pdf")
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in (results / "plots").iterdir()}
     # What an earlier report drew would pass for a result of this one.
@@ -183,3 +185,39 @@ def test_report_can_be_made_again(results: Path, weft: Weft) -> None:
     assert (copy / "report.html").read_bytes() == (results / "report.html").read_bytes()
     for path in (results / "plots").iterdir():
         assert (copy / "plots" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_nothing_is_drawn_that_nobody_asked_for(weft: Weft, small: Path) -> None:
+    """No plots without `--plots`; the report's own part is small, and links to its numbers."""
+    assert weft("run", small, "-o", "out", "-q").returncode == 0
+    folder = small.parent / "out"
+    assert not (folder / "plots").exists()
+    page = (folder / "report.html").read_text()
+    assert len(page) - len(get_plotlyjs()) < 1_000_000
+    for name in ("runs.parquet", "flows.parquet", "links.parquet", "series.parquet"):
+        assert f'href="{name}"' in page
+        assert (folder / name).exists()
+    assert "collectives.parquet" not in page
+    assert weft("report", "out", "--plots", "pdf").returncode == 0
+    assert {path.suffix for path in (folder / "plots").iterdir()} == {".pdf"}
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (
+            ("report", "out", "--plots", "gif"),
+            "gif: is no format; use one of svg, png, pdf",
+        ),
+        (("run", "small.toml", "--plots", "svg"), "add -o DIR to say where"),
+        (("run", "small.toml", "-o", "out", "--no-report", "--plots", "svg"), "remove --no-report"),
+    ],
+)
+def test_plots_that_cannot_be_are_refused(
+    weft: Weft, small: Path, words: tuple[str, ...], what: str
+) -> None:
+    """In one line."""
+    assert small.exists()
+    done = weft(*words)
+    assert done.returncode == 2
+    assert what in done.stderr

@@ -88,6 +88,7 @@ def compare(
     json: options.Json = False,
     summary: options.Summary = False,
     no_report: options.NoReport = False,
+    plots: options.Plots = None,
     timeline: options.Timeline = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -119,6 +120,7 @@ def compare(
         on=options.place(on),
         shard=options.shard(shard, output, check),
         verdict=True,
+        plots=options.formats_of(plots, output, no_report),
     )
     chosen = options.names("--schemes", schemes) or []
     named = [("preset", preset)] if preset is not None else []

@@ -36,7 +36,7 @@ Output = Annotated[
         "-o",
         "--output",
         metavar="DIR",
-        help="Write the results to this directory: parquet tables, plots, report.html. "
+        help="Write the results to this directory: parquet tables, report.html. "
         "A repeated command runs only what is missing. Without it, only the table is printed.",
     ),
 ]
@@ -156,6 +156,14 @@ Json = Annotated[
 JsonObject = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="With -o: write the tables, but no plots or report.")
+]
+Plots = Annotated[
+    str | None,
+    typer.Option(
+        "--plots",
+        metavar="FORMAT,...",
+        help="Draw the figures of the report as files in DIR/plots, too: svg, png, pdf.",
+    ),
 ]
 Timeline = Annotated[
     bool,
@@ -285,6 +293,29 @@ def shard(text: str | None, output: Path | None, check: int | None) -> sweep.Sha
     from weft.study.sweep import Shard as Share
 
     return Share(int(part), int(whole))
+
+
+def formats(text: str | None) -> tuple[str, ...]:
+    """The formats in `--plots svg,pdf`, each once."""
+    from weft import ExperimentError
+    from weft.report.html import FORMATS
+    from weft.study.fields import suggestion
+
+    wanted = names("--plots", text) or []
+    for one in wanted:
+        if one not in FORMATS:
+            raise ExperimentError(f"--plots {one}: is no format; {suggestion(one, FORMATS)}")
+    return tuple(wanted)
+
+
+def formats_of(text: str | None, output: Path | None, no_report: bool) -> tuple[str, ...]:
+    """The same for a command that may have nowhere to put them."""
+    if text and (output is None or no_report):
+        raise typer.BadParameter(
+            "--plots are figures of the report; "
+            + ("remove --no-report" if no_report else "add -o DIR to say where")
+        )
+    return formats(text) if text else ()
 
 
 def require_output(timeline: bool, output: Path | None) -> None:

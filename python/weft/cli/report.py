@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,22 +20,30 @@ def report(
             show_default=False,
         ),
     ],
+    plots: options.Plots = None,
     quiet: options.Quiet = False,
 ) -> int:
-    """Make plots and report.html again from tables."""
-    make(directory, quiet)
+    """Make report.html again from tables, and plots as files.
+
+    \b
+    Examples:
+      weft report out/
+      weft report out/ --plots svg,pdf
+    """
+    make(directory, quiet, options.formats(plots))
     return 0
 
 
-def make(directory: Path, quiet: bool) -> None:
-    """Draw all plots and write the report, and say so on standard error unless `quiet`."""
+def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
+    """Write the report, and plots in these formats; say so on standard error unless `quiet`."""
     from weft.cli.terminal import note
     from weft.report import html
     from weft.study import study
 
     results = study.load(directory)
     if not quiet:
-        note("drawing plots and the report")
-    written = html.make(results, directory)
+        note("drawing plots and the report" if formats else "writing the report")
+    written = html.make(results, directory, formats)
     if not quiet:
-        note(f"{written[-1]} and {len(written) - 1} plots in {directory / 'plots'}")
+        files = f" and {len(written) - 1} plots in {directory / 'plots'}" if formats else ""
+        note(f"{written[-1]}{files}")

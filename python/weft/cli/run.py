@@ -63,6 +63,7 @@ def run(
     json: options.Json = False,
     summary: options.Summary = False,
     no_report: options.NoReport = False,
+    plots: options.Plots = None,
     timeline: options.Timeline = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -73,7 +74,8 @@ def run(
 
     \b
     Examples:
-      weft run fig3.toml -o out/                         a table, plots, out/report.html
+      weft run fig3.toml -o out/                         a table, out/report.html
+      weft run fig3.toml -o out/ --plots svg,pdf         the figures as files, too
       weft run fig2.toml fig3.toml -o out/               one report for several experiments
       weft run experiments/ethereal-2024 -o out/         the same for all in a directory
       weft run fig3.toml --quick                         one seed, fewer values
@@ -103,6 +105,7 @@ def run(
         *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check),
         on=options.place(on),
         shard=options.shard(shard, output, check),
+        plots=options.formats_of(plots, output, no_report),
     )
     changes = [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
     changes += options.overrides(set_ or [])

@@ -50,6 +50,8 @@ class Options:
     shard: sweep.Shard | None = None
     verdict: bool = False
     """Whether tables end with what they say, in two sentences."""
+    plots: tuple[str, ...] = ()
+    """What the figures of the report are drawn as, beside it."""
 
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
@@ -65,7 +67,7 @@ class Options:
 
 _PROSE = 100
 """Columns of a line of prose, at most."""
-_NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--on": 2, "--quiet": 1, "-q": 1}
+_NOT_IN_REPORTS = {"--plots": 2, "--jobs": 2, "--threads": 2, "--on": 2, "--quiet": 1, "-q": 1}
 """Options on which no result depends, and how many words they take."""
 
 
@@ -195,7 +197,7 @@ def _draw(listed: store.Listed, options: Options) -> None:
     if options.output and listed and options.timeline:
         _timelines(options.output, options.quiet)
     if options.output and listed and options.report and options.shard is None:
-        report.make(options.output, options.quiet)
+        report.make(options.output, options.quiet, options.plots)
 
 
 def _check(
@@ -345,6 +347,6 @@ def _interrupted(result: sweep.SweepResult, output: Path | None) -> None:
         note(f"{finished}; with -o DIR they would have been kept")
         return
     rest = result.total - result.done
-    what = f"to run the other {rest}" if rest else "for tables and plots"
+    what = f"to run the other {rest}" if rest else "for tables and the report"
     again = shlex.join(["weft", *sys.argv[1:]])
     note(f"{finished} and are kept in {output / 'runs'}; {what}: {again}")

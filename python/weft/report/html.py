@@ -38,29 +38,43 @@ _OURS = (
 """How `figures` names what it draws, columns that an experiment chooses apart."""
 
 
-def make(results: Results, directory: Path) -> list[Path]:
-    """Draw every figure into `directory/plots` and write `directory/report.html`."""
-    from weft.report.figures import draw_matplotlib
+FORMATS = ("svg", "png", "pdf")
+"""What figures may be drawn as, beside the report."""
 
+
+def make(results: Results, directory: Path, formats: Sequence[str] = ()) -> list[Path]:
+    """Write `directory/report.html`, and each figure in each of `formats` into `directory/plots`.
+
+    Returns what was written, the report last.
+    """
     folder = directory / "plots"
-    written, sections = [], []
-    with writing(folder):
-        folder.mkdir(exist_ok=True)
+    written: list[Path] = []
+    sections = []
     for experiment in results.study.experiments:
         rows = results.rows(experiment)
         if not rows:
             continue
         view = views.of(experiment, rows)
         drawn = all_figures.of_experiment(experiment, results, view)
-        with writing(folder):
-            for figure in drawn:
-                written += draw_matplotlib.draw(figure, folder)
+        written += _draw(drawn, folder, formats)
         table = overview.table_of(view, len(experiment.runs))
         sections.append(_section(experiment, table, printed_table.of(view), drawn))
     path = directory / "report.html"
-    _remove_stale(folder, written, results.runs.columns)
-    replace_text(path, _page(results, sections))
+    if folder.is_dir():
+        _remove_stale(folder, written, results.runs.columns)
+    replace_text(path, _page(results, sections, formats))
     return [*written, path]
+
+
+def _draw(figures: Sequence[Figure], folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Draw figures as files; returns these."""
+    if not formats:
+        return []
+    from weft.report.figures import draw_matplotlib
+
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        return [path for one in figures for path in draw_matplotlib.draw(one, folder, formats)]
 
 
 def _remove_stale(folder: Path, written: Sequence[Path], columns: Sequence[str]) -> None:
@@ -68,12 +82,12 @@ def _remove_stale(folder: Path, written: Sequence[Path], columns: Sequence[str])
     names = "|".join([*_OURS, *map(re.escape, columns)])
     for path in folder.iterdir():
         drawn = re.fullmatch(f".+-({names})(-curve)?", path.stem)
-        ours = path.suffix in (".png", ".svg") and drawn
+        ours = path.suffix.removeprefix(".") in FORMATS and drawn
         if ours and path not in written:
             path.unlink()
 
 
-def _page(results: Results, sections: list[Json]) -> str:
+def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
@@ -94,6 +108,8 @@ def _page(results: Results, sections: list[Json]) -> str:
         title=titles[0] if len(titles) == 1 else "Weft report",
         sections=sections,
         study=results.study,
+        tables=_tables(results),
+        formats=[form.upper() for form in formats],
         has_jobs="run" in results.collectives.collect_schema(),
         has_timelines="run" in results.nodes.collect_schema(),
         heads=printed_table.HEADS,
@@ -102,6 +118,18 @@ def _page(results: Results, sections: list[Json]) -> str:
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
         plotly=Markup(get_plotlyjs()),  # noqa: S704
     )
+
+
+def _tables(results: Results) -> list[str]:
+    """The files with numbers that have rows, to link to."""
+    frames = {
+        "collectives": results.collectives,
+        "nodes": results.nodes,
+        "series": results.series,
+    }
+    own = ["runs", "flows", "links"]
+    own += [name for name, frame in frames.items() if "run" in frame.collect_schema()]
+    return [f"{name}.parquet" for name in own]
 
 
 def _check(found: Check | None) -> Json | None:

@@ -1,4 +1,4 @@
-"""Figures as PNG and SVG files, drawn with Matplotlib."""
+"""Figures as PNG, SVG and PDF files, drawn with Matplotlib."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ _DARK = 0.55
 """The part of the colours on which text is white."""
 
 
-def draw(figure: Figure, directory: Path) -> list[Path]:
-    """Write `directory/<name>.png` and `.svg`; returns what was written."""
-    paths = [directory / f"{figure.name}.png", directory / f"{figure.name}.svg"]
+def draw(figure: Figure, directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Write `directory/<name>.FORMAT` for each of the formats; returns what was written."""
+    paths = [directory / f"{figure.name}.{form}" for form in formats]
     draw_files(figure, paths)
     return paths
 

@@ -222,7 +222,7 @@ def _over_x(grouping: Grouping, facet: str, numbers: dict[str, float], measure: 
     values = [value for value, _ in ticks]
     log = min(values) > 0 and max(values) / min(values) > 8
     return Lines(
-        tuple(curves), Axis(categories[0].x_name, log=log, ticks=ticks), measure.y, tuple(spots)
+        tuple(curves), Axis(_x_title(grouping), log=log, ticks=ticks), measure.y, tuple(spots)
     )
 
 
@@ -289,8 +289,15 @@ def _by_category(grouping: Grouping, measure: _Measure) -> Bars:
     levels = bounds if measure.level is not None else ()
     only_x = all(not category.facet for category in categories)
     labels = tuple(category.x if only_x else category.label for category in categories)
-    x = Axis(categories[0].x_name if only_x else "")
+    x = Axis(_x_title(grouping) if only_x else "")
     return Bars(labels, tuple(bars), x, measure.y, levels)
+
+
+def _x_title(grouping: Grouping) -> str:
+    """What the x axis is, with its key: units stand at its ticks, as the experiment has them."""
+    key = grouping.x_key or ""
+    name = key_name(key)
+    return f"{name} ({key})" if name and name != key else name
 
 
 def _note(rows: Sequence[Row]) -> str:

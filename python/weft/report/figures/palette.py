@@ -66,6 +66,11 @@ _FIXED = {
 }
 
 
+def _place(style: Style) -> int:
+    """Where a style stands in the cycle."""
+    return next(place for place, one in enumerate(_CYCLE) if one.colour == style.colour)
+
+
 def styles(labels: Sequence[str]) -> dict[str, Style]:
     """A style for each label, in order; known schemes always look the same.
 
@@ -81,5 +86,7 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
     free = [style for style in _CYCLE if style.colour not in taken] or list(_CYCLE)
     rest = [label for label in labels if label not in chosen]
     # After the last colour the same ones are used again, with other dashes and markers.
-    again = [Style(s.colour, _NEXT[s.dash], "circle") for s in free]
+    again = [
+        Style(s.colour, _NEXT[s.dash], _CYCLE[(_place(s) + 1) % len(_CYCLE)].marker) for s in free
+    ]
     return chosen | {label: (free + again)[i % (2 * len(free))] for i, label in enumerate(rest)}
