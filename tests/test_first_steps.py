@@ -204,6 +204,7 @@ def test_a_key_is_explained(weft: Weft) -> None:
     wrong = weft("explain", "failures.links.detekt")
     assert wrong.returncode == 2
     assert 'did you mean "failures.NAME.detect"?' in wrong.stderr
+    assert "did you mean fabric.hosts_per_leaf?" in weft("explain", "fabric.hosts").stderr
     assert "weft list schemes reps" in weft("explain", "reps").stderr
 
 

@@ -14,7 +14,6 @@ from weft._types import CatalogueEntry, CatalogueOption
 from weft.study.fields import suggestion
 
 _LISTS = ("sections", "topologies", "workloads", "transports", "schemes")
-_OTHER_NAMES = {"fabric.hosts": "fabric.hosts_per_leaf"}
 _JOBS = ("workload", "jobs")
 
 
@@ -76,7 +75,7 @@ def _options() -> Iterator[tuple[CatalogueEntry, CatalogueOption]]:
 
 def find(text: str, keys: Sequence[Key]) -> list[Key]:
     """The keys that a text means: one by its name, all of a section, or all with such an end."""
-    wanted = _OTHER_NAMES.get(text, text).strip("[]").split(".")
+    wanted = text.strip("[]").split(".")
     if tuple(wanted[:2]) == _JOBS and len(wanted) > 3:
         wanted = ["workload", *wanted[3:]]
     exact = [key for key in keys if _matches(key.name.split("."), wanted)]
@@ -92,12 +91,13 @@ def find(text: str, keys: Sequence[Key]) -> list[Key]:
 def near(text: str, keys: Sequence[Key]) -> str:
     """What somebody may have meant by a text that is no key."""
     names = [key.name for key in keys]
-    last = text.rpartition(".")[2]
-    same = [name for name in names if name.rpartition(".")[2] == last]
-    if same:
-        return f"did you mean {' or '.join(same[:3])}?"
-    found = suggestion(text, names)
-    return found if found.startswith("did") else "weft explain lists all sections"
+    section, _, last = text.rpartition(".")
+    longer = [name for name in names if section and name.startswith(f"{text}_")]
+    found = longer or [name for name in names if name.rpartition(".")[2] == last]
+    if found:
+        return f"did you mean {' or '.join(found[:3])}?"
+    likely = suggestion(text, names)
+    return likely if likely.startswith("did") else "weft explain lists all sections"
 
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
