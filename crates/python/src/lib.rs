@@ -55,6 +55,9 @@ impl Cancel {
 #[derive(Default)]
 struct Progress(weft_experiment::Progress);
 
+/// As [`weft_experiment::progress::State`], in the order of `_native.pyi`.
+type State = (u64, f64, f64, (f64, f64), u64);
+
 #[pymethods]
 impl Progress {
     #[new]
@@ -63,7 +66,7 @@ impl Progress {
     }
     /// Packet-hops at least, the share of packets that have arrived, seconds since it began, seconds
     /// and share of the first look that found a packet, and payload in bytes; none before it began.
-    fn state(&self) -> Option<(u64, f64, f64, (f64, f64), u64)> {
+    fn state(&self) -> Option<State> {
         let state = self.0.state()?;
         Some((state.hops, state.share, state.seconds, state.first, state.bytes))
     }

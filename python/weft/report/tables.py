@@ -235,7 +235,7 @@ def text(table: Table, title: str, width: int) -> str:
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
-    missing = [table.columns[i] for i in range(len(table.columns)) if i not in kept]
+    missing = [name for i, name in enumerate(table.columns) if i not in kept and name != _SD]
     said = [below(table), *([f"not shown for lack of room: {', '.join(missing)}"] * bool(missing))]
     return "\n".join([*drawn, rule, *textwrap.wrap("; ".join(said), width)])
 
