@@ -181,7 +181,9 @@ def test_one_entry_whole(weft: Weft) -> None:
     (entry,) = json.loads(weft("list", "schemes", "subflows-8", "--json").stdout)
     assert entry["name"] == "subflows-N"
     for words, mend in {
-        ("schemes", "rep"): 'did you mean "reps"?',
+        ("schemes", "repz"): 'did you mean "reps"?',
+        ("schemes", "flowlet"): "did you mean flowlet-adaptive or host-flowlets?",
+        ("schemes", "CONGA"): "did you mean conga?",
         ("scheme",): "did you mean schemes?",
         ("reps",): "did you mean weft list schemes reps?",
     }.items():

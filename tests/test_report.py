@@ -199,7 +199,14 @@ def test_nothing_is_drawn_that_nobody_asked_for(weft: Weft, small: Path) -> None
         assert (folder / name).exists()
     assert "collectives.parquet" not in page
     assert weft("report", "out", "--plots", "pdf").returncode == 0
-    assert {path.suffix for path in (folder / "plots").iterdir()} == {".pdf"}
+    drawn = {path.name for path in (folder / "plots").iterdir()}
+    assert {name.rpartition(".")[2] for name in drawn} == {"pdf"}
+    # What was asked for once is kept as the results are.
+    (folder / "plots" / "small-cct.pdf").write_text("old")
+    (folder / "plots" / "gone-cct.pdf").write_text("old")
+    assert weft("report", "out").returncode == 0
+    assert {path.name for path in (folder / "plots").iterdir()} == drawn
+    assert (folder / "plots" / "small-cct.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,9 @@ def _named(kind: str, entries: Sequence[CatalogueEntry], name: str) -> list[Cata
     found = [entry for entry in entries if _is(entry["name"], name)]
     if not found:
         names = dict.fromkeys(entry["name"] for entry in entries)
-        near = suggestion(name.lower(), names)
-        raise ExperimentError(f"weft list {kind} {name}: there is no such one; {near}")
+        longer = [one for one in names if name.lower() in one]
+        near = f"did you mean {' or '.join(longer[:3])}?" if longer else suggestion(name, names)
+        raise ExperimentError(f"weft list {kind} {name}: there is none of this name; {near}")
     return found
 
 

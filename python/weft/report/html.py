@@ -45,9 +45,12 @@ FORMATS = ("svg", "png", "pdf")
 def make(results: Results, directory: Path, formats: Sequence[str] = ()) -> list[Path]:
     """Write `directory/report.html`, and each figure in each of `formats` into `directory/plots`.
 
-    Returns what was written, the report last.
+    Without formats those that are there already are drawn anew: they were asked for once, and would
+    pass for results of this report. Returns what was written, the report last.
     """
     folder = directory / "plots"
+    drawn_before = {path.suffix.removeprefix(".") for path in _ours(folder, results.runs.columns)}
+    formats = formats or [form for form in FORMATS if form in drawn_before]
     written: list[Path] = []
     sections = []
     for experiment in results.study.experiments:
@@ -60,8 +63,8 @@ def make(results: Results, directory: Path, formats: Sequence[str] = ()) -> list
         table = overview.table_of(view, len(experiment.runs))
         sections.append(_section(experiment, table, printed_table.of(view), drawn))
     path = directory / "report.html"
-    if folder.is_dir():
-        _remove_stale(folder, written, results.runs.columns)
+    for stale in set(_ours(folder, results.runs.columns)).difference(written):
+        stale.unlink()
     replace_text(path, _page(results, sections, formats))
     return [*written, path]
 
@@ -77,14 +80,13 @@ def _draw(figures: Sequence[Figure], folder: Path, formats: Sequence[str]) -> li
         return [path for one in figures for path in draw_matplotlib.draw(one, folder, formats)]
 
 
-def _remove_stale(folder: Path, written: Sequence[Path], columns: Sequence[str]) -> None:
-    """Plots of experiments whose tables are no longer here; what others put there stays."""
-    names = "|".join([*_OURS, *map(re.escape, columns)])
-    for path in folder.iterdir():
-        drawn = re.fullmatch(f".+-({names})(-curve)?", path.stem)
-        ours = path.suffix.removeprefix(".") in FORMATS and drawn
-        if ours and path not in written:
-            path.unlink()
+def _ours(folder: Path, columns: Sequence[str]) -> list[Path]:
+    """The plots in a folder that a report has drawn, perhaps of other results than are here now."""
+    if not folder.is_dir():
+        return []
+    names = re.compile(f".+-({'|'.join([*_OURS, *map(re.escape, columns)])})(-curve)?")
+    files = (path for path in folder.iterdir() if path.suffix.removeprefix(".") in FORMATS)
+    return [path for path in files if names.fullmatch(path.stem)]
 
 
 def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str:
