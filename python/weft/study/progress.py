@@ -12,7 +12,8 @@ from weft._types import Row
 from weft.study.forecast import ActiveRun
 from weft.units import bytes_unit, format_duration, format_time, significant
 
-_NAME = 28  # Columns.
+_NAME, _BAR = 22, 10
+"""Columns: a line of the bar fits a terminal of 80."""
 _SOON = 5.0
 """Seconds between two lines, at least: short runs have a line each anyway."""
 
@@ -98,7 +99,8 @@ class Lines(Silent):
         tenths = int(10 * share)
         if tenths <= self._tenths or now - self._said < _SOON or self._left is None:
             return
-        so_far = ", ".join(filter(None, [delivered(runs), f"{now - self._began:.0f} s"]))
+        arrived = f"{delivered(runs)} delivered, " if delivered(runs) else ""
+        so_far = f"{arrived}{now - self._began:.0f} s"
         line = f"[{self._done}/{self._total}] {100 * share:.0f} % of the work ({so_far})"
         print(f"{line}, about {format_duration(self._left)} left", file=sys.stderr, flush=True)
         self._said, self._tenths = now, tenths
@@ -123,11 +125,10 @@ class Bar(Silent):
 
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}"),
-            progress.BarColumn(bar_width=20),
+            progress.BarColumn(_BAR),
             progress.TextColumn("{task.fields[runs]}"),
             progress.TaskProgressColumn(),
             progress.TextColumn("[dim]{task.fields[delivered]}"),
-            progress.TextColumn("[dim]elapsed"),
             progress.TimeElapsedColumn(),
             progress.TextColumn("[dim]left"),
             progress.TextColumn("{task.fields[left]}"),
@@ -179,13 +180,13 @@ class Bar(Silent):
 
 
 def delivered(runs: Sequence[ActiveRun]) -> str:
-    """How much of the payload of the active runs has arrived: `1.20 of 4.00 GB delivered`."""
+    """How much of the payload of the active runs has arrived: `1.20 of 4.00 GB`."""
     total = sum(run.payload for run in runs)
     if not total:
         return ""
     scale, unit = bytes_unit([total])
     done = sum(run.share * run.payload for run in runs)
-    return f"{significant(done / scale, 3)} of {significant(total / scale, 3)} {unit} delivered"
+    return f"{significant(done / scale, 3)} of {significant(total / scale, 3)} {unit}"
 
 
 def clock(seconds: float) -> str:
