@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.testbed_bench import ClusterFile, bench
 
 app = typer.Typer(
@@ -132,7 +132,13 @@ def shrink(
 def run(
     file: ClusterFile,
     scheme: Annotated[
-        str, typer.Option(*options.SCHEME, metavar="NAME", help="The load balancer.")
+        str,
+        typer.Option(
+            *options.SCHEME,
+            metavar="NAME",
+            help="The load balancer.",
+            autocompletion=completion.schemes,
+        ),
     ] = "ethereal",
     workload: Annotated[
         str,

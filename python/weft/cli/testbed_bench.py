@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 
 ClusterFile = Annotated[Path, typer.Argument(metavar="CLUSTER.toml", help="The cluster.")]
 
@@ -30,6 +30,7 @@ def bench(
         str,
         typer.Option(
             *options.SCHEMES,
+            autocompletion=completion.schemes,
             metavar="A,B,...",
             help="Load balancers; sockets: plain TCP sockets without the plugin.",
         ),
