@@ -38,16 +38,6 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _BLOCK = re.compile(r"\s*(?P<kind>[-*] |\d+\. |\|)")
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put into the reference the pages that depend on what the package can list."""
-    made = reference.pages()
-    here = next(part["Reference"] for part in config.nav if "Reference" in part)
-    for title, name in (("Sections", "reference/sections.md"), ("All keys", "reference/keys.md")):
-        if name in made:
-            here.insert(1, {title: name})
-    return config
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from the code, and those of the repository."""
     from mkdocs.structure.files import File

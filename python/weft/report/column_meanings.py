@@ -57,6 +57,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "the name of the run's folder",
         "scheme": _WHOSE["scheme"],
         "switch_changes": "what the scheme asks of switches beyond hashing",
+        "nic_changes": "what the scheme and its loss recovery ask of NICs",
         "workload": "pattern, collective, or name of the file, trace or model",
         "algorithm": "algorithm of the collective; empty where there is none",
         "ranks": "ranks of all jobs; 0 where the workload has none",

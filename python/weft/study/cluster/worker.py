@@ -19,7 +19,7 @@ from weft.errors import Cancelled, ExperimentError, StallError
 from weft.study.cluster import files
 from weft.study.store import Packed, pack
 
-State = tuple[int, float, float, tuple[float, float]]
+State = tuple[int, float, float, tuple[float, float], int]
 """How far a run is, as `_native.Progress` says."""
 
 
