@@ -118,6 +118,22 @@ def fabric_tables(experiment_json: str, seed: int) -> FabricTables:
     (``port``, ``kind``, ``lost``, ``start_s``, ``end_s``).
     """
 
+def trace_convert(
+    workload: str,
+    options: Sequence[tuple[str, str]],
+    to: str,
+    *,
+    ranks: int | None = None,
+    unfold: bool = False,
+    no_compute: bool = False,
+) -> tuple[list[tuple[str, bytes]], list[tuple[str, int]]]:
+    """Convert a workload (as ``weft compare --workload`` takes it) into the format ``to``.
+
+    ``to`` is the name of a format, or of a file whose end tells it; ``options`` are keys of
+    ``[workload]`` with values as ``--set`` takes them. Returns ends of names with contents of files, and
+    what was left out or written otherwise, with how often.
+    """
+
 def trace_info(
     path: str,
     options: Sequence[tuple[str, str]],

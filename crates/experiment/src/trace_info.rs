@@ -91,7 +91,8 @@ fn described(files: &TraceFiles, trace: Trace) -> Value {
         pair.put("bytes", count(bytes));
         table.put(key, pair);
     }
-    let groups = files.side_file().map(|(_, path)| path.to_string_lossy().into_owned());
+    let groups = files.side_file().filter(|(key, _)| *key == "process_groups");
+    let groups = groups.map(|(_, path)| path.to_string_lossy().into_owned());
     table.put("process_groups", groups.map_or(Value::Bool(false), Value::from));
     table.put("unsupported", remarks(&summary.unsupported));
     table.put("remarks", remarks(&summary.remarks));

@@ -14,14 +14,15 @@ use convert::{columns, row};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
 use weft_experiment::{
-    CODE_VERSION, Catalogue, Entry, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
+    CODE_VERSION, Catalogue, ConvertRequest, Entry, Format, Request, RunError, ShortKind, Threads,
+    Wanted, plan,
 };
 
 create_exception!(
@@ -217,6 +218,28 @@ fn trace_info(
     py.detach(|| weft_experiment::trace_info(&path, &options, &folder, ranks)).map_err(wrong)
 }
 
+/// What is written: ends of names with contents, and remarks, each with how often.
+type Converted<'py> = (Vec<(String, Bound<'py, PyBytes>)>, Vec<(String, u64)>);
+
+/// A workload in a format of other tools.
+#[pyfunction]
+#[pyo3(signature = (workload, options, to, *, ranks=None, unfold=false, no_compute=false))]
+fn trace_convert<'py>(
+    py: Python<'py>,
+    workload: &str,
+    options: Vec<(String, String)>,
+    to: &str,
+    ranks: Option<u32>,
+    unfold: bool,
+    no_compute: bool,
+) -> PyResult<Converted<'py>> {
+    let request = ConvertRequest { workload, options: &options, ranks, to, unfold, no_compute };
+    let written = py.detach(|| weft_experiment::trace_convert(&request)).map_err(wrong)?;
+    let files = written.files.into_iter().map(|(end, bytes)| (end, PyBytes::new(py, &bytes)));
+    let remarks = written.remarks.into_iter().map(|one| (one.what, one.count));
+    Ok((files.collect(), remarks.collect()))
+}
+
 /// Under which key of `[workload]` a file goes: `trace`, `file` or none.
 #[pyfunction]
 fn workload_key(path: &str) -> Option<&'static str> {
@@ -358,6 +381,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
     module.add_function(wrap_pyfunction!(fabric_tables, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
     module.add_function(wrap_pyfunction!(cluster, module)?)?;

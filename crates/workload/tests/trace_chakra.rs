@@ -76,7 +76,7 @@ fn every_kind_of_node() {
         Node::new(11, "new", 11, &[]),
     ]);
     let load = Memory { bytes: 64, time: Time::us(3), store: false };
-    let compute = Compute { time: Time::ZERO, operations: 9, bytes: 8, on_host: true };
+    let compute = Compute { time: Time::ZERO, operations: 9, bytes: 8, on_host: true, stream: 0 };
     assert_eq!(works[..2], [Work::Nothing, Work::Nothing]);
     assert_eq!(works[2], Work::Memory(load));
     assert_eq!(works[3], Work::Memory(Memory { bytes: 0, store: true, ..load }));

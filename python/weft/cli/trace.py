@@ -1,4 +1,4 @@
-"""`weft trace`: what is in traces of real jobs."""
+"""`weft trace`: what is in traces of real jobs, and the same in other formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from weft.cli import options, trace_options
 
-app = typer.Typer(no_args_is_help=True, help="Show what is in traces of real jobs.")
+app = typer.Typer(no_args_is_help=True, help="Show what is in traces of real jobs, and convert them.")
 
 
 @app.command()
@@ -65,3 +65,74 @@ def info(
         found["work"] = trace_info.work(file, of_trace, ranks, fabric)
     print(json_.dumps(found, indent=1) if json else trace_info.text(found))
     return 1 if found["problems"] else 0
+
+
+@app.command()
+def convert(
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="A trace, a connection matrix (.cm), flows (.csv), or a collective or model as in "
+            "weft compare --workload.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="What to write. Its end tells the format: .goal, .bin (GOAL), .cm, .et (Chakra; a "
+            "file per rank).",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT", help="The format, if the end of FILE does not tell it."
+        ),
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Number of ranks, for a workload of any number."),
+    ] = None,
+    unfold: Annotated[
+        bool,
+        typer.Option(
+            "--unfold",
+            help="Write collectives as the sends and receives of their algorithms. GOAL and .cm have "
+            "no collectives and always do so.",
+        ),
+    ] = False,
+    no_compute: Annotated[
+        bool, typer.Option("--no-compute", help="Write computations as if they took no time.")
+    ] = False,
+    set_: trace_options.Set = None,
+) -> int:
+    """Write a workload in a format of other tools.
+
+    What the format cannot say is an error; what is written otherwise is noted on stderr.
+
+    \b
+    Examples:
+      weft trace convert perm64.goal -o perm64.cm
+      weft trace convert gpt.0.et -o gpt.goal
+      weft trace convert all-reduce:size=1MiB,algorithm=ring --ranks 16 -o ring.goal
+
+    \b
+    Exit status: 0 written, 2 it cannot be read or written.
+    """
+    from weft.analysis import trace_convert
+    from weft.cli.terminal import note
+
+    keys = trace_options.of_workload(options.overrides(set_ or []))
+    done = trace_convert.convert(
+        workload, output, to, keys, ranks, unfold=unfold, no_compute=no_compute
+    )
+    for what, count in done.remarks:
+        note(f"{what} ({count} times)")
+    print("\n".join(map(str, done.files)))
+    return 0

@@ -30,6 +30,9 @@
 //! A file cut within the last number of its last line cannot be told from a whole one.
 
 mod lines;
+mod write;
+
+pub(crate) use write::write_cm;
 
 use crate::dag::{check_ends, cycle_text};
 use crate::{Dependency, Message, When, Workload, WorkloadError};

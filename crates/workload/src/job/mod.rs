@@ -6,8 +6,8 @@
 //! that ranks need not know of each other, and the state of a rank is what it is busy with: a
 //! collective among thousands takes no memory for messages that are not under way.
 //!
-//! A rank computes one thing at a time, in the order of its nodes; collectives, transfers and
-//! memory go on beside it.
+//! A rank computes one thing at a time on each of its streams, in the order of its nodes; collectives,
+//! transfers and memory go on beside it.
 //!
 //! What it does not do: move bytes, or keep the time.
 
@@ -23,6 +23,7 @@ mod runner;
 mod sequence;
 mod switched;
 mod traffic;
+mod unfold;
 mod waits;
 
 pub use earliest::{IdleNetwork, earliest};
@@ -41,6 +42,7 @@ use crate::collective::{Algorithm, Call, Operation, Servers, Step};
 use crate::stragglers::Paces;
 use crate::trace::rank_graph::Followers;
 use crate::trace::{Action as What, Collective, Compute, Trace, Work};
+use std::collections::BTreeMap;
 use weft_units::Time;
 
 /// Which algorithm does what.
@@ -189,16 +191,19 @@ impl Job {
     pub fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
-    /// How long the rank computes that does so longest.
+    /// How long the stream computes that does so longest.
     pub fn computing(&self) -> Time {
         let of_rank = |rank: u32| {
-            let nodes = (0..).zip(self.trace.graph(rank).nodes());
-            nodes.fold(Time::ZERO, |sum, (node, one)| match &one.work {
-                Work::Compute(compute) if !compute.on_host => {
-                    sum.saturating_add(self.takes(rank, node, compute))
+            let mut streams: BTreeMap<u32, Time> = BTreeMap::new();
+            for (node, one) in (0..).zip(self.trace.graph(rank).nodes()) {
+                if let Work::Compute(compute) = &one.work
+                    && !compute.on_host
+                {
+                    let sum = streams.entry(compute.stream).or_default();
+                    *sum = sum.saturating_add(self.takes(rank, node, compute));
                 }
-                _ => sum,
-            })
+            }
+            streams.into_values().max().unwrap_or(Time::ZERO)
         };
         // Without stragglers, all ranks with the same graph take as long.
         let apart = if self.paces.is_some() { 1 } else { self.trace.block().max(1) };

@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use super::sequence::{Deed, Joining, Part, Pause, Sending};
 use super::switched::Joined;
 use super::waits::{self, Wait};
-use crate::trace::{Collective, Transfer, Work};
+use crate::trace::{Collective, Compute, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use weft_units::Time;
@@ -156,9 +156,9 @@ struct Rank<'a> {
     early: BTreeMap<Meeting, Vec<Receipt>>,
     /// Nodes that end when a time comes.
     timed: BTreeSet<u32>,
-    /// The computation under way, and those that wait for it.
-    computing: Option<u32>,
-    queue: BTreeSet<u32>,
+    /// The computation under way on each stream, and those that wait for it.
+    computing: BTreeMap<u32, u32>,
+    queues: BTreeSet<(u32, u32)>,
 }
 
 impl<'a> Runner<'a> {
@@ -266,6 +266,10 @@ impl<'a> Runner<'a> {
 
     /// The time that `rank` asked for on behalf of `node` has come.
     pub fn woken(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
+        let stream = match &self.job.trace.graph(rank).nodes()[node as usize].work {
+            Work::Compute(compute) => compute.stream,
+            _ => 0,
+        };
         let state = self.state(rank);
         if !state.timed.remove(&node) {
             let is_over = match state.parts.contains_key(&node) {
@@ -277,11 +281,8 @@ impl<'a> Runner<'a> {
             }
             return;
         }
-        if state.computing == Some(node) {
-            state.computing = None;
-            if let Some(next) = state.queue.pop_first() {
-                self.compute(now, rank, next, out);
-            }
+        if let Some(next) = state.computed(stream, node) {
+            self.compute(now, rank, next, out);
         }
         self.finish(now, rank, node, out);
     }
@@ -328,8 +329,10 @@ impl<'a> Runner<'a> {
             Work::Compute(compute) if compute.on_host || self.least.is_some() => {
                 self.wait(now, rank, node, job.takes(rank, node, compute), out);
             }
-            Work::Compute(_) if self.state(rank).computing.is_some() => {
-                self.state(rank).queue.insert(node);
+            Work::Compute(Compute { stream, .. })
+                if self.state(rank).computing.contains_key(stream) =>
+            {
+                self.state(rank).queues.insert((*stream, node));
             }
             Work::Compute(_) => self.compute(now, rank, node, out),
             Work::Memory(memory) => self.wait(now, rank, node, memory.time, out),
@@ -352,7 +355,7 @@ impl<'a> Runner<'a> {
         let Work::Compute(compute) = &job.trace.graph(rank).nodes()[node as usize].work else {
             unreachable!("only computations queue")
         };
-        self.state(rank).computing = Some(node);
+        self.state(rank).computing.insert(compute.stream, node);
         self.wait(now, rank, node, job.takes(rank, node, compute), out);
     }
 
@@ -545,8 +548,18 @@ impl<'a> Rank<'a> {
             awaited: BTreeMap::new(),
             early: BTreeMap::new(),
             timed: BTreeSet::new(),
-            computing: None,
-            queue: BTreeSet::new(),
+            computing: BTreeMap::new(),
+            queues: BTreeSet::new(),
         }
+    }
+    /// `node` is done, and with it a stream free if that is what it was computing; returns what comes next there.
+    fn computed(&mut self, stream: u32, node: u32) -> Option<u32> {
+        if self.computing.get(&stream) != Some(&node) {
+            return None;
+        }
+        self.computing.remove(&stream);
+        let next = self.queues.range((stream, 0)..=(stream, u32::MAX)).next().copied()?;
+        self.queues.remove(&next);
+        Some(next.1)
     }
 }

@@ -45,6 +45,7 @@ impl TraceFormat for CommLog {
         source: "AICB",
         ends: &[".csv"],
         per_rank: false,
+        alike: false,
         side_file: None,
         options: &[],
         example: b"comm_type,comm_group,msg_size\nCommType.all_reduce,CommGroup.all,4096\n",

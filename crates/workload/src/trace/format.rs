@@ -54,6 +54,9 @@ pub struct TraceFormatInfo {
     pub ends: &'static [&'static str],
     /// Whether each rank has a file, `PREFIX.RANK.END`; else there is one file for all.
     pub per_rank: bool,
+    /// Whether each rank has a file, in one directory, with names that differ in numbers only; content tells the
+    /// format then.
+    pub alike: bool,
     /// A second file that belongs to the trace.
     pub side_file: Option<SideFileInfo>,
     /// What the format leaves open. All formats share `[workload]`: options of the same key have to be
@@ -73,6 +76,9 @@ pub struct SideFileInfo {
     pub what: &'static str,
     /// How its name ends if it is found by itself beside the trace: of `NAME.0.et`, `NAME` and this.
     pub end: &'static str,
+    /// Whether each rank has one, in one directory, with names that differ in numbers only; none is found by
+    /// itself then.
+    pub per_rank: bool,
 }
 
 impl TraceFormatInfo {
@@ -132,6 +138,13 @@ pub trait TraceSource {
     /// # Errors
     /// If it cannot be read.
     fn side_file(&mut self) -> Result<Option<SideFile>, WorkloadError>;
+    /// The second files, where each rank has one; none if none was given.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    fn side_files(&mut self) -> Result<Vec<TraceFile>, WorkloadError> {
+        Ok(Vec::new())
+    }
     /// What errors call the only file, and its text.
     ///
     /// # Errors

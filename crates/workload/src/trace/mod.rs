@@ -7,6 +7,11 @@
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
 //! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one graph for all ranks |
 //! | [`comm_log`] | AICB's lists of communications (CSV), one graph for all ranks |
+//! | [`goal`] | GOAL schedules, text and binary: sends, receives and computations of each rank |
+//! | [`pytorch`] | Kineto traces of PyTorch's profiler and execution traces, one file a rank |
+//! | [`nccl`] | NCCL's log of calls, and what its profiler plugins write |
+//! | [`messages`] | messages of hosts as a job |
+//! | [`export`] | the formats that jobs are written in |
 //! | [`format`](mod@format) | [`TraceFormat`]: what a format says of itself, its options and its reader |
 //! | [`foreign`](mod@foreign) | what people take for traces, told apart and named |
 //! | [`roofline`] | how long operations and bytes take that a trace only counts |
@@ -30,9 +35,15 @@
 pub mod chakra;
 pub mod check;
 pub mod comm_log;
+pub mod export;
 pub mod foreign;
 pub mod format;
+pub mod goal;
 pub mod groups;
+pub mod messages;
+pub mod nccl;
+mod packed;
+pub mod pytorch;
 pub mod rank_graph;
 mod registry;
 pub mod roofline;
@@ -42,9 +53,11 @@ pub mod text;
 pub use chakra::{ChakraReader, Dependencies};
 pub use check::{Findings, check};
 pub use comm_log::{is_comm_log, read_comm_log};
+pub use export::{EXPORTS, Export, Written};
 pub use foreign::{FOREIGN, Foreign, foreign};
 pub use format::{SideFile, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
 pub use groups::{Degrees, Group, Members, Membership};
+pub use messages::of_messages;
 pub use rank_graph::{
     Action, Collective, Compute, Memory, Node, Peer, RankGraph, Size, Transfer, Work,
 };
@@ -52,8 +65,13 @@ pub use roofline::Roofline;
 pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, is_text_workload, read_text};
 
+// The registry names a format by the module that has it.
 use crate::WorkloadError;
 use crate::experts::Exchange;
+use chakra as chakra_json;
+use nccl as nccl_profile;
+use pytorch as kineto;
+use pytorch as execution_trace;
 use registry::{options_of, trace_formats};
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, Time};
@@ -63,6 +81,12 @@ trace_formats! {
     chakra::ChakraOptions,
     text::TextOptions,
     comm_log::CommLog,
+    goal::Goal,
+    chakra_json::ChakraJson,
+    kineto::Kineto,
+    execution_trace::ExecutionTrace,
+    nccl::NcclLog,
+    nccl_profile::NcclProfile,
 }
 
 /// What an all-gather's size in a file counts; all other collectives count their larger buffer
@@ -139,6 +163,18 @@ impl Trace {
         for graph in &mut self.graphs {
             for node in graph.nodes_mut() {
                 node.start = node.start.saturating_add(start);
+            }
+        }
+        self
+    }
+
+    /// The same trace, its computations and transfers of memory taking no time.
+    pub fn without_computing(mut self) -> Trace {
+        for node in self.graphs.iter_mut().flat_map(RankGraph::nodes_mut) {
+            match &mut node.work {
+                Work::Compute(one) => one.time = Time::ZERO,
+                Work::Memory(one) => one.time = Time::ZERO,
+                _ => {}
             }
         }
         self

@@ -51,6 +51,8 @@ pub struct Compute {
     pub bytes: u64,
     /// On the CPU rather than on the accelerator.
     pub on_host: bool,
+    /// On which of the accelerator's streams: one computation at a time goes on in each.
+    pub stream: u32,
 }
 
 /// A transfer from or to memory.

@@ -22,6 +22,7 @@ impl TraceFormat for NcclLog {
         source: "Weft's guide to new formats; NCCL",
         ends: &[".log"],
         per_rank: false,
+        alike: false,
         side_file: None,
         options: &[OptionInfo {
             key: "nccl_compute",

@@ -48,12 +48,15 @@ pub(crate) fn keys(chooser: &str, name: &str) -> Vec<String> {
     let all = listed();
     let ends = |one: &&Listed| name.ends_with(one.name.trim_start_matches('*'));
     let of_key = || all.iter().filter(|one| one.key == chooser);
-    let meant = match super::file_key(name) {
-        // What stands before `.0.et` has no end; Chakra traces come first.
-        Some(_) => of_key().find(ends).or_else(|| of_key().next()),
-        None => of_key().find(|one| one.name == name),
+    let mut meant: Vec<&Listed> = match super::file_key(name) {
+        Some(_) => of_key().filter(ends).collect(),
+        None => of_key().filter(|one| one.name == name).take(1).collect(),
     };
-    let is_job = meant.is_some_and(|one| one.asked.iter().any(|asked| asked.key == "algorithm"));
+    if meant.is_empty() && super::file_key(name).is_some() {
+        // What stands before `.0.et` has no end; Chakra traces come first.
+        meant.extend(of_key().next());
+    }
+    let is_job = meant.iter().any(|one| one.asked.iter().any(|asked| asked.key == "algorithm"));
     let algorithms = all.iter().filter(|one| is_job && one.key == "algorithm");
     let asked = meant.into_iter().chain(algorithms).flat_map(|one| &one.asked);
     asked.map(|asked| asked.key.clone()).collect()

@@ -267,6 +267,24 @@ impl WorkloadSource {
         }
     }
 
+    /// The messages of a connection matrix or a table of flows, on as many hosts as it names.
+    ///
+    /// # Panics
+    /// If it is something else.
+    pub(crate) fn messages_of_file(&self) -> Result<Workload> {
+        let WorkloadSource::File { path, .. } = self else { unreachable!("no file") };
+        let text = read_text(path).map_err(|what| wrong("workload.file", &what))?;
+        self.parsed(&text).map_err(|error| wrong("workload.file", &error.0))
+    }
+
+    fn parsed(&self, text: &str) -> std::result::Result<Workload, WorkloadError> {
+        let name = self.name();
+        match name.ends_with(".cm") {
+            true => weft_workload::read_cm(&name, text),
+            false => weft_workload::read_csv(&name, text),
+        }
+    }
+
     /// The messages, and what to warn of.
     fn messages(&self, fabric: &Fabric, seed: u64) -> Result<(Workload, Option<String>)> {
         let room = |count: u64, key: &str| {
@@ -290,13 +308,8 @@ impl WorkloadSource {
             }
             WorkloadSource::File { path, .. } => {
                 let text = read_text(path).map_err(|what| wrong("workload.file", &what))?;
-                let name = self.name();
                 let near = room(text.lines().count() as u64, "file")?;
-                let read = match path.extension().is_some_and(|extension| extension == "cm") {
-                    true => weft_workload::read_cm(&name, &text),
-                    false => weft_workload::read_csv(&name, &text),
-                };
-                let read = read.and_then(|workload| workload.on_fabric_of(hosts));
+                let read = self.parsed(&text).and_then(|workload| workload.on_fabric_of(hosts));
                 let read = read.map_err(|error| wrong("workload.file", &error.0))?;
                 Ok((read, near))
             }

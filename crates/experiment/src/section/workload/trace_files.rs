@@ -8,6 +8,8 @@ use crate::error::ExperimentError;
 use crate::kind::Text;
 use crate::reader::Reader;
 use crate::section::options;
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,15 +35,14 @@ pub(crate) struct TraceFiles {
 /// Whether `text` names a trace: by its end, or by what is on disk where other files end alike.
 pub(super) fn is_named(text: &str) -> bool {
     let is_messages = super::is_file(text);
-    let is_of = |info: &TraceFormatInfo| {
-        fs::read(text).is_ok_and(|bytes| TraceFormats::recognises(info, &bytes))
-    };
+    let bytes = LazyCell::new(|| fs::read(text).unwrap_or_default());
+    let is_of = |info: &TraceFormatInfo| TraceFormats::recognises(info, &bytes);
     // No trace that can be read, but that is for the reader of traces to say.
     let is_foreign =
         || head_of(Path::new(text)).is_some_and(|head| trace::foreign(&head).is_some());
     let is_first = |end: &&str| Path::new(&format!("{text}.0{end}")).is_file();
     let is_trace = |info: &TraceFormatInfo| {
-        info.stem(text).is_some() && (!is_messages || is_of(info))
+        info.stem(text).is_some() && (!is_messages && !info.alike || is_of(info))
             || info.per_rank && info.ends.iter().any(is_first)
     };
     TRACE_FORMATS.iter().any(is_trace) || !is_messages && !text.ends_with(".toml") && is_foreign()
@@ -98,7 +99,7 @@ pub(super) fn read_options(
             known.push(option);
         }
     }
-    let side_keys: Vec<&'static str> =
+    let side_keys: BTreeSet<&'static str> =
         formats.iter().filter_map(|info| Some(info.side_file?.key)).collect();
     let (side_files, formats) = options::read(r, known, |given| {
         let (side, own): (Vec<_>, Vec<_>) =
@@ -130,6 +131,7 @@ impl TraceFiles {
     pub(crate) fn load(&self) -> std::result::Result<Trace, Fault> {
         let (info, mut files) = self.opened()?;
         files.side_file = self.given_or_beside(info)?;
+        files.side_files = self.side_files(info);
         let trace = self.formats.load(info, &mut files);
         trace.map_err(|error| Fault::at("trace", error.0))
     }
@@ -137,11 +139,16 @@ impl TraceFiles {
     /// The format, and its files in the order of ranks.
     fn opened(&self) -> std::result::Result<(&'static TraceFormatInfo, Opened), Fault> {
         let (info, only) = self.recognised()?;
-        let rest = if only.is_none() { self.ranks(info)? } else { Vec::new() };
-        Ok((info, Opened { only, rest: rest.into_iter(), side_file: None }))
+        let rest = match (&only, info.alike) {
+            (Some(_), _) => Vec::new(),
+            (None, true) => alike(info, &self.path),
+            (None, false) => self.ranks(info)?,
+        };
+        let (rest, side_file, side_files) = (rest.into_iter(), None, Vec::new());
+        Ok((info, Opened { only, rest, side_file, side_files }))
     }
 
-    /// The format; with the file, unless there is one for each rank.
+    /// The format; with the file, unless there may be one for each rank.
     fn recognised(
         &self,
     ) -> std::result::Result<(&'static TraceFormatInfo, Option<TraceFile>), Fault> {
@@ -160,6 +167,7 @@ impl TraceFiles {
             return Err(Fault::at("trace", format!("{shown} {what}")));
         }
         match TRACE_FORMATS.iter().find(|info| TraceFormats::recognises(info, &bytes)) {
+            Some(info) if info.alike => Ok((info, None)),
             Some(info) => Ok((info, Some(TraceFile { rank: 0, name, bytes }))),
             None if bytes.trim_ascii().is_empty() => {
                 Err(Fault::at("trace", format!("{shown} is empty; copy or write it again")))
@@ -176,7 +184,7 @@ impl TraceFiles {
         &self,
         info: &TraceFormatInfo,
     ) -> std::result::Result<Option<SideFile>, Fault> {
-        let Some(side) = info.side_file else { return Ok(None) };
+        let Some(side) = info.side_file.filter(|side| !side.per_rank) else { return Ok(None) };
         let place = self.beside(info, side.end);
         match self.given(side.key) {
             Some(given) => side_file_at(info, given).map(Some),
@@ -186,6 +194,13 @@ impl TraceFiles {
                 Ok(Some(side_file_at(info, &place).unwrap_or(missing)))
             }
         }
+    }
+
+    /// The second files of a format that has one for each rank.
+    fn side_files(&self, info: &TraceFormatInfo) -> Vec<(u32, PathBuf)> {
+        let side = info.side_file.filter(|side| side.per_rank);
+        let given = side.and_then(|side| self.given(side.key));
+        given.map(|path| alike(info, path)).unwrap_or_default()
     }
 
     fn given(&self, key: &str) -> Option<&Path> {
@@ -205,6 +220,9 @@ impl TraceFiles {
         let (info, _) = self.recognised().ok()?;
         let side = info.side_file?;
         let found = || {
+            if side.per_rank {
+                return None;
+            }
             let place = self.beside(info, side.end);
             side_file_at(info, &place).is_ok().then_some(place)
         };
@@ -260,12 +278,16 @@ impl TraceFiles {
 
     fn hash(&self) -> std::result::Result<String, Fault> {
         let mut all = Vec::new();
-        let (_, mut files) = self.opened()?;
+        let (info, mut files) = self.opened()?;
         while let Some(file) = files.next_file().map_err(|error| Fault::at("trace", error.0))? {
             all.extend(format!("{} {}\n", file.rank, digest(&file.bytes)).into_bytes());
         }
         if let Some((key, path)) = self.side_file() {
-            all.extend(digest(&bytes_of(key, &path)?).into_bytes());
+            let mut paths = vec![path];
+            paths.extend(self.side_files(info).into_iter().map(|(_, path)| path));
+            for path in paths {
+                all.extend(digest(&bytes_of(key, &path)?).into_bytes());
+            }
         }
         Ok(digest(&all))
     }
@@ -277,6 +299,7 @@ struct Opened {
     only: Option<TraceFile>,
     rest: std::vec::IntoIter<(u32, PathBuf)>,
     side_file: Option<SideFile>,
+    side_files: Vec<(u32, PathBuf)>,
 }
 
 impl TraceSource for Opened {
@@ -284,13 +307,81 @@ impl TraceSource for Opened {
         if let Some(only) = self.only.take() {
             return Ok(Some(only));
         }
-        let Some((rank, path)) = self.rest.next() else { return Ok(None) };
-        let bytes = bytes_of("trace", &path).map_err(|fault| WorkloadError(fault.what))?;
-        Ok(Some(TraceFile { rank, name: path.display().to_string(), bytes }))
+        self.rest.next().map(|(rank, path)| read_file("trace", rank, &path)).transpose()
+    }
+    fn side_files(&mut self) -> std::result::Result<Vec<TraceFile>, WorkloadError> {
+        let all = std::mem::take(&mut self.side_files).into_iter();
+        all.map(|(rank, path)| read_file("execution_trace", rank, &path)).collect()
     }
     fn side_file(&mut self) -> std::result::Result<Option<SideFile>, WorkloadError> {
         Ok(self.side_file.take())
     }
+}
+
+/// The file of a rank.
+fn read_file(
+    key: &'static str,
+    rank: u32,
+    path: &Path,
+) -> std::result::Result<TraceFile, WorkloadError> {
+    let bytes = bytes_of(key, path).map_err(|fault| WorkloadError(fault.what))?;
+    Ok(TraceFile { rank, name: path.display().to_string(), bytes })
+}
+
+/// The files beside `path` whose names differ from its own in numbers only, with the ranks that they are
+/// of: the number that counts them from 0, or else the first that tells them apart. A file alone is of the
+/// rank that `PREFIX.RANK.END` says, or of the first.
+fn alike(info: &TraceFormatInfo, path: &Path) -> Vec<(u32, PathBuf)> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (shape, _) = numbers_in(&name);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let mut all: Vec<(Vec<u64>, PathBuf)> = entries
+        .filter_map(|entry| {
+            let (own, numbers) = numbers_in(&entry.file_name().to_string_lossy());
+            (own == shape).then(|| (numbers, path.with_file_name(entry.file_name())))
+        })
+        .collect();
+    all.sort_unstable();
+    if all.len() < 2 {
+        let rank = info.rank_of_file(&name).map_or(0, |(_, rank)| rank);
+        return vec![(rank, path.to_owned())];
+    }
+    let sorted = |column: usize| {
+        let mut values: Vec<u64> = all.iter().map(|(numbers, _)| numbers[column]).collect();
+        values.sort_unstable();
+        values
+    };
+    let columns = 0..all[0].0.len();
+    let counts = |column: &usize| sorted(*column).into_iter().eq(0..all.len() as u64);
+    let differs = |column: &usize| sorted(*column).windows(2).all(|pair| pair[0] < pair[1]);
+    let column = columns.clone().find(counts).or_else(|| columns.clone().find(differs));
+    let rank = |place: usize, numbers: &[u64]| {
+        let number = column.map_or(place as u64, |column| numbers[column]);
+        u32::try_from(number).unwrap_or(u32::MAX)
+    };
+    let mut ranks: Vec<(u32, PathBuf)> = (0..)
+        .zip(all.iter())
+        .map(|(place, (numbers, path))| (rank(place, numbers), path.clone()))
+        .collect();
+    ranks.sort_unstable();
+    ranks
+}
+
+/// A name with its numbers taken out, and these; a number that is too long is as large as can be.
+fn numbers_in(name: &str) -> (String, Vec<u64>) {
+    let (mut shape, mut numbers) = (String::new(), Vec::new());
+    let mut rest = name;
+    while let Some(from) = rest.find(|one: char| one.is_ascii_digit()) {
+        let digits = rest[from..].find(|one: char| !one.is_ascii_digit());
+        let to = digits.map_or(rest.len(), |length| from + length);
+        shape.push_str(&rest[..from]);
+        shape.push('#');
+        numbers.push(rest[from..to].parse().unwrap_or(u64::MAX));
+        rest = &rest[to..];
+    }
+    shape.push_str(rest);
+    (shape, numbers)
 }
 
 /// All formats and how their files end.

@@ -7,38 +7,7 @@ use super::message::{RawNode, is_first_schema, is_metadata};
 use super::wire::varint;
 use crate::WorkloadError;
 use crate::trace::foreign;
-use flate2::bufread::MultiGzDecoder;
-use std::borrow::Cow;
-use std::io::Read;
 use weft_units::options::quoted;
-
-/// Nodes and dependencies are counted in 32 bits, and each takes a byte at least.
-const MOST_BYTES: u64 = u32::MAX as u64;
-
-/// The bytes of a file, unpacked if they are gzipped.
-pub(super) fn unpacked<'a>(name: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, WorkloadError> {
-    let error = |what: String| Err(WorkloadError(format!("{name}: {what}")));
-    let mut content = Cow::Borrowed(bytes);
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut unpacked = Vec::new();
-        let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
-        if let Err(gzip) = read {
-            return error(format!(
-                "after {} unpacked bytes: {gzip}; the gzip file is cut off or damaged: copy or \
-                 write it again",
-                unpacked.len()
-            ));
-        }
-        content = Cow::Owned(unpacked);
-    }
-    match content.len() as u64 {
-        0 => error("the file is empty, without even metadata; copy or write it again".into()),
-        length if length > MOST_BYTES => {
-            error("the trace is larger than 4 GiB; write fewer iterations to it".into())
-        }
-        _ => Ok(content),
-    }
-}
 
 /// A message that is a node.
 pub(super) struct Message<'a> {
@@ -80,8 +49,8 @@ pub(super) fn messages<'a>(
     if let Some(what) = foreign(bytes) {
         return Err(WorkloadError(format!("{name}: {what}")));
     }
-    if bytes.starts_with(b"{") && serde_json::from_slice::<serde_json::Value>(bytes).is_ok() {
-        let what = "a trace in JSON; convert it with chakra_converter to .et";
+    if super::json::is_json(bytes) {
+        let what = "a trace in JSON; rename it to end in .json";
         return Err(WorkloadError(format!("{name}: {what}")));
     }
     let mut metadata: &[u8] = &[];

@@ -15,8 +15,9 @@ pub(super) struct RawNode<'a> {
     pub(super) waits: Vec<u64>,
     pub(super) start_micros: u64,
     pub(super) duration_micros: u64,
-    /// Its inputs, not decoded.
-    inputs: &'a [u8],
+    /// Its inputs, not decoded; or their values as a text.
+    pub(super) inputs: &'a [u8],
+    pub(super) values: Option<String>,
     pub(super) attributes: Attributes,
 }
 
@@ -108,7 +109,10 @@ impl<'a> RawNode<'a> {
     }
 
     /// The values of its inputs, where PyTorch's process-group metadata is.
-    pub(super) fn input_values(&self) -> Cow<'a, str> {
+    pub(super) fn input_values(&self) -> Cow<'_, str> {
+        if let Some(values) = &self.values {
+            return Cow::Borrowed(values);
+        }
         let mut fields = Fields::of(self.inputs).filter_map(Result::ok);
         let values = fields.find_map(|field| match field {
             (1, Value::Bytes(values)) => Some(values),
@@ -120,7 +124,15 @@ impl<'a> RawNode<'a> {
 
 impl Attributes {
     fn take(&mut self, message: &[u8]) -> Result<(), WireError> {
-        let place = match Attribute::name(message)? {
+        if let Some(place) = self.place(Attribute::name(message)?) {
+            *place = Attribute::value(message)?;
+        }
+        Ok(())
+    }
+
+    /// Where the attribute of this name is kept; `None`: it does not matter.
+    pub(super) fn place(&mut self, name: &[u8]) -> Option<&mut Option<Attribute>> {
+        Some(match name {
             b"is_cpu_op" => &mut self.is_cpu_op,
             b"num_ops" => &mut self.num_ops,
             b"tensor_size" => &mut self.tensor_size,
@@ -131,9 +143,7 @@ impl Attributes {
             b"comm_tag" => &mut self.comm_tag,
             b"pg_name" => &mut self.pg_name,
             b"involved_dim" => &mut self.involved_dim,
-            _ => return Ok(()),
-        };
-        *place = Attribute::value(message)?;
-        Ok(())
+            _ => return None,
+        })
     }
 }

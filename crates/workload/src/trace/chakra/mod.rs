@@ -16,9 +16,14 @@
 mod attribute;
 mod elements;
 mod file;
+mod json;
 mod message;
 mod process_groups;
 mod wire;
+mod write;
+
+pub use json::ChakraJson;
+pub(in crate::trace) use write::write_chakra;
 
 use super::format::{GATHERED, SideFileInfo, read_gathered};
 use super::{
@@ -28,9 +33,10 @@ use super::{
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
+use crate::trace::packed::unpacked;
 use attribute::Attribute;
 use elements::counts_elements;
-use file::{Message, messages, unpacked};
+use file::messages;
 use message::{RawNode, is_of_tensor_graph};
 use process_groups::Groups;
 use std::collections::BTreeMap;
@@ -84,11 +90,8 @@ impl TraceFormat for ChakraOptions {
         source: "MLCommons",
         ends: &[".et", ".et.gz"],
         per_rank: true,
-        side_file: Some(SideFileInfo {
-            key: "process_groups",
-            what: "JSON file of process groups",
-            end: ".json",
-        }),
+        alike: false,
+        side_file: Some(PROCESS_GROUPS),
         options: OPTIONS,
         // Empty metadata, then the computation 1 called "a".
         example: b"\x00\x07\x08\x01\x12\x01a\x18\x04",
@@ -114,16 +117,7 @@ impl TraceFormat for ChakraOptions {
     }
     fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
         let mut reader = ChakraReader::new(*self);
-        match files.side_file()? {
-            Some(SideFile::Is { name, text }) => reader.read_groups(&name, &text)?,
-            Some(SideFile::Missing { place, is_taken: true }) => {
-                reader.lacks_groups(format!("{place} is no process-group file"));
-            }
-            Some(SideFile::Missing { place, is_taken: false }) => {
-                reader.lacks_groups(format!("there is no {place} beside the trace"));
-            }
-            None => {}
-        }
+        reader.take_groups(files.side_file()?)?;
         while let Some(TraceFile { rank, name, bytes }) = files.next_file()? {
             reader.read_rank(rank, &name, &bytes)?;
         }
@@ -137,6 +131,14 @@ impl TraceFormat for ChakraOptions {
         (data != *self).then_some(data)
     }
 }
+
+/// The file of groups.
+const PROCESS_GROUPS: SideFileInfo = SideFileInfo {
+    key: "process_groups",
+    what: "JSON file of process groups",
+    end: ".json",
+    per_rank: false,
+};
 
 /// What the format leaves open.
 const OPTIONS: &[OptionInfo] = &[
@@ -177,6 +179,10 @@ const OPTIONS: &[OptionInfo] = &[
 /// Computations that would take time if it were known what accelerators do.
 const UNTIMED: &str = "computations count operations or bytes but no time, and take none; give \
                        peak_tflops and memory_gb_s (--peak-tflops, --memory-gb-s)";
+
+/// What storage does is not simulated.
+const STORAGE: &str =
+    "storage, batch and checkpoint nodes take the time that was recorded, and no network";
 
 /// Sizes that would be larger if it were known what elements are.
 const ELEMENTS: &str = "sizes look like numbers of elements and are taken for bytes; give \
@@ -222,6 +228,21 @@ impl ChakraReader {
         Ok(())
     }
 
+    /// The process-group file, or why there is none.
+    fn take_groups(&mut self, file: Option<SideFile>) -> Result<(), WorkloadError> {
+        match file {
+            Some(SideFile::Is { name, text }) => return self.read_groups(&name, &text),
+            Some(SideFile::Missing { place, is_taken: true }) => {
+                self.lacks_groups(format!("{place} is no process-group file"));
+            }
+            Some(SideFile::Missing { place, is_taken: false }) => {
+                self.lacks_groups(format!("there is no {place} beside the trace"));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
     /// Says why there is no process-group file, for whoever misses a group.
     pub fn lacks_groups(&mut self, why: String) {
         self.groups_from = why;
@@ -233,19 +254,37 @@ impl ChakraReader {
     /// If it is cut off, no Chakra trace, names a group that is not known, or says what cannot
     /// be; or if the rank has been read before.
     pub fn read_rank(&mut self, rank: u32, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
-        if let Some(earlier) = self.graphs.get(&rank) {
-            let earlier = &earlier.source;
-            let what = format!("{name}: rank {rank} is already in {earlier}; give one file a rank");
-            return Err(WorkloadError(what));
-        }
+        self.check_rank(rank, name)?;
         let bytes = unpacked(name, bytes)?;
         let (metadata, messages) = messages(name, &bytes)?;
         if self.options.bytes_per_element == 1 && is_of_tensor_graph(metadata) {
             self.remark(ELEMENTS);
         }
+        let dependencies = self.options.dependencies;
+        self.lower(rank, name, messages.len(), |place| messages[place].decode(name, dependencies))
+    }
+
+    /// Reads so many nodes of `rank`, each of which `decode` gives as often as it is asked for.
+    fn lower<'n>(
+        &mut self,
+        rank: u32,
+        name: &str,
+        count: usize,
+        decode: impl Fn(usize) -> Result<RawNode<'n>, WorkloadError>,
+    ) -> Result<(), WorkloadError> {
         let mut file = File { reader: self, name, rank, own_groups: Groups::new() };
-        let graph = file.lower(&messages)?;
+        let graph = file.lower(count, decode)?;
         self.graphs.insert(rank, graph);
+        Ok(())
+    }
+
+    /// Whether the rank has not been read before.
+    fn check_rank(&self, rank: u32, name: &str) -> Result<(), WorkloadError> {
+        if let Some(earlier) = self.graphs.get(&rank) {
+            let earlier = &earlier.source;
+            let what = format!("{name}: rank {rank} is already in {earlier}; give one file a rank");
+            return Err(WorkloadError(what));
+        }
         Ok(())
     }
 
@@ -346,10 +385,14 @@ impl File<'_> {
 
     /// Twice through the nodes, so that a long trace need not be held decoded: for ids and
     /// groups, which may be used before they come, and for everything else.
-    fn lower(&mut self, messages: &[Message<'_>]) -> Result<RankGraph, WorkloadError> {
+    fn lower<'n>(
+        &mut self,
+        count: usize,
+        decode: impl Fn(usize) -> Result<RawNode<'n>, WorkloadError>,
+    ) -> Result<RankGraph, WorkloadError> {
         let mut indices = BTreeMap::new();
-        for (index, message) in (0u32..).zip(messages) {
-            let node = message.decode(self.name, self.reader.options.dependencies)?;
+        for (index, place) in (0u32..).zip(0..count) {
+            let node = decode(place)?;
             if indices.insert(node.id, index).is_some() {
                 return Err(self.error(&node, "another node has this id; give each its own"));
             }
@@ -357,8 +400,8 @@ impl File<'_> {
         }
         let mut graph = RankGraph::new(self.name);
         let mut waits = Vec::new();
-        for (index, message) in (0u32..).zip(messages) {
-            let node = message.decode(self.name, self.reader.options.dependencies)?;
+        for (index, place) in (0u32..).zip(0..count) {
+            let node = decode(place)?;
             waits.clear();
             for id in &node.waits {
                 match indices.get(id) {
@@ -402,9 +445,14 @@ impl File<'_> {
             4 => self.computation(node)?,
             5 | 6 => self.transfer(node)?,
             7 => self.collective(node)?,
-            8 => Work::Unsupported("storage node (type 8)".into()),
-            9 => Work::Unsupported("batch node (type 9)".into()),
-            10 => Work::Unsupported("checkpoint node (type 10)".into()),
+            8..=10 => {
+                self.reader.remark(STORAGE);
+                Work::Memory(Memory {
+                    bytes: self.tensor(node)?,
+                    time: self.micros(node, node.duration_micros)?,
+                    store: node.kind == 10,
+                })
+            }
             other => Work::Unsupported(format!("node of type {other}").into()),
         })
     }
@@ -423,7 +471,7 @@ impl File<'_> {
             self.reader.remark(UNTIMED);
         }
         let time = modelled.unwrap_or(recorded);
-        Ok(Work::Compute(Compute { time, operations, bytes, on_host }))
+        Ok(Work::Compute(Compute { time, operations, bytes, on_host, stream: 0 }))
     }
 
     /// Data that moves within the rank's memory.

@@ -87,6 +87,7 @@ impl TraceFormat for TextOptions {
         source: "ASTRA-sim; AICB and SimAI",
         ends: &[".txt"],
         per_rank: false,
+        alike: false,
         side_file: None,
         options: OPTIONS,
         example: b"DATA\n1\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 4096 5\n",

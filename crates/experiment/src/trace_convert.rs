@@ -1,0 +1,116 @@
+//! `weft trace convert`: a workload in a format of other tools.
+
+use crate::overrides::{ShortKind, shorthand};
+use crate::parse::parse_bare;
+use crate::reader::Reader;
+use crate::section::workload::{self, JobSource, What, WorkloadSource};
+use crate::value::Item;
+use std::path::Path;
+use weft_config::{ExperimentError, Origin};
+use weft_workload::WorkloadError;
+use weft_workload::job::{Algorithms, Job};
+use weft_workload::trace::{EXPORTS, Export, Trace, Written};
+
+/// What to convert, and into what.
+#[derive(Clone, Copy, Debug)]
+pub struct ConvertRequest<'a> {
+    /// A workload as `weft compare --workload` takes it.
+    pub workload: &'a str,
+    /// Keys of `[workload]`, with values in TOML or bare words.
+    pub options: &'a [(String, String)],
+    /// How many ranks, where the workload leaves it open.
+    pub ranks: Option<u32>,
+    /// The name of the format, or how the name of the file ends that is to be written.
+    pub to: &'a str,
+    /// Whether collectives become sends and receives in any format.
+    pub unfold: bool,
+    /// Whether computations take no time.
+    pub no_compute: bool,
+}
+
+/// Converts a workload; what is written has ends of names in place of names. What was left out or written
+/// otherwise while reading and writing is among the remarks.
+///
+/// # Errors
+/// If there is no such format, the workload is none, leaves the number of ranks open, or cannot be said in
+/// the format.
+pub fn trace_convert(request: &ConvertRequest<'_>) -> Result<Written, ExperimentError> {
+    let export = export(request.to)?;
+    let mut trace = trace(request, !export.collectives || request.unfold)?;
+    if request.no_compute {
+        trace = trace.without_computing();
+    }
+    let mut written = export.write(&trace).map_err(of_format)?;
+    written.remarks.splice(0..0, trace.remarks);
+    Ok(written)
+}
+
+/// The format of this name, or of files whose names end so.
+fn export(to: &str) -> Result<&'static Export, ExperimentError> {
+    let of_end = || EXPORTS.iter().find(|export| to.ends_with(export.end));
+    Export::named(to).or_else(of_end).ok_or_else(|| {
+        let one = |export: &Export| format!("{} ({})", export.name, export.end);
+        let known = EXPORTS.iter().map(one).collect::<Vec<_>>().join(", ");
+        wrong("--to", &format!("{to:?} is no format that is written; use one of {known}"))
+    })
+}
+
+fn trace(request: &ConvertRequest<'_>, unfolds: bool) -> Result<Trace, ExperimentError> {
+    match source(request)? {
+        WorkloadSource::Jobs { jobs, .. } => match &jobs[..] {
+            [one] => {
+                let job = job(one.clone(), request.ranks)?;
+                if unfolds { job.unfolded().map_err(of_format) } else { Ok(job.trace().clone()) }
+            }
+            _ => Err(wrong("workload.jobs", "several jobs are no trace; convert one of them")),
+        },
+        source @ WorkloadSource::File { .. } => {
+            let messages = source.messages_of_file()?;
+            let trace = weft_workload::trace::of_messages(&source.name(), &messages);
+            let trace = trace.map_err(of_format)?;
+            // The same checks as of any other job.
+            Job::new(trace.clone(), Algorithms::usual()).map_err(of_format)?;
+            Ok(trace)
+        }
+        WorkloadSource::Pattern { .. } => {
+            let what = "is a pattern of a fabric's hosts, which is not converted; give a collective, a \
+                        model or a file";
+            Err(wrong("workload.pattern", what))
+        }
+    }
+}
+
+fn source(request: &ConvertRequest<'_>) -> Result<WorkloadSource, ExperimentError> {
+    let mut section = shorthand(ShortKind::Workload, request.workload)?;
+    for (key, text) in request.options {
+        section.set(key, Item::new(parse_bare(text)));
+    }
+    let mut reader = Reader::root(&section);
+    let found = workload::read(&mut reader, Path::new(""))?;
+    reader.finish()?;
+    Ok(found)
+}
+
+/// The job of so many ranks, or of as many as it has.
+fn job(mut source: JobSource, ranks: Option<u32>) -> Result<Job, ExperimentError> {
+    source.ranks = ranks.or(source.ranks);
+    let own = match (source.ranks, &source.what) {
+        (None, What::Trace(files)) => {
+            let trace = files.load().map_err(|fault| wrong("", &fault.what))?;
+            trace.ranks
+        }
+        (given, _) => given,
+    };
+    let ranks = own.ok_or_else(|| {
+        wrong("ranks", "the workload can have any number of them; say how many (--ranks)")
+    })?;
+    source.build(ranks, 1, 1)
+}
+
+fn of_format(error: WorkloadError) -> ExperimentError {
+    wrong("", &error.0)
+}
+
+fn wrong(key: &str, what: &str) -> ExperimentError {
+    ExperimentError::new(key, Origin::Unknown, what)
+}

@@ -1,0 +1,191 @@
+//! The files of NCCL's profiler plugins: the example's events, and the inspector's records.
+//!
+//! ```text
+//! [{"name": "AllReduce", "cat": "COLL", "ph": "b", "ts": 5.0, "args": {"SeqNum": 0, "CommHash": 7, "Rank": 0, "Count": 1024, "Datatype": "ncclFloat32"}}, {}]
+//! {"header": {"id": "0x7", "rank": 0, "n_ranks": 4}, "coll_perf": {"coll": "AllReduce", "coll_sn": 1, "coll_msg_size_bytes": 4096}}
+//! ```
+//!
+//! The example does not say how many ranks a communicator has: as many as have a file. The inspector says no root
+//! and no peers; its messages (`p2p_perf`) are kept as unsupported. Source: `ext-profiler` of NCCL.
+
+use super::calls::{Call, Calls, bytes};
+use super::{COMPUTE, read_compute};
+use crate::WorkloadError;
+use crate::trace::packed::{head, unpacked};
+use crate::trace::{Trace, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
+use serde_json::{Deserializer, Value};
+use weft_units::options::quoted;
+use weft_units::{OptionError, Options, Time};
+
+/// How to read what the files leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NcclProfile {
+    /// How long every rank computes before each call.
+    pub compute: Time,
+}
+
+impl TraceFormat for NcclProfile {
+    const INFO: TraceFormatInfo = TraceFormatInfo {
+        name: "NCCL profile",
+        summary: "what NCCL's profiler plugins write (the example, the inspector); a file a process",
+        source: "NCCL",
+        ends: &[".json", ".jsonl", ".json.gz", ".log"],
+        per_rank: false,
+        alike: true,
+        side_file: None,
+        options: &[COMPUTE],
+        example: br#"{"header":{"id":"0x7","rank":0,"n_ranks":4},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":4096}}"#,
+    };
+
+    fn read(options: &mut Options<'_>) -> Result<NcclProfile, OptionError> {
+        Ok(NcclProfile { compute: read_compute(options)? })
+    }
+    fn recognises(bytes: &[u8]) -> bool {
+        let head = head(bytes);
+        let text = String::from_utf8_lossy(&head);
+        let begins = text.trim_start();
+        begins.starts_with('[') && text.contains("\"CommHash\"")
+            || begins.starts_with('{')
+                && text.contains("\"header\"")
+                && text.contains("\"n_ranks\"")
+    }
+    fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
+        let mut calls = Calls::default();
+        let mut first = String::new();
+        while let Some(TraceFile { name, bytes, .. }) = files.next_file()? {
+            read(&mut calls, &name, &unpacked(&name, &bytes)?)?;
+            if first.is_empty() {
+                first = name;
+            }
+        }
+        let (ranks, sizes) = (&calls.ranks, &mut calls.sizes);
+        for (_, communicator) in ranks.keys() {
+            let told = sizes.entry(communicator.clone()).or_insert(0);
+            let seen = ranks.keys().filter(|(_, other)| other == communicator).count();
+            *told = (*told).max(seen as u32);
+        }
+        calls.job(&first, self.compute)
+    }
+}
+
+fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
+    let error = |what: String| WorkloadError(format!("{name}: {what}"));
+    let mut records = Vec::new();
+    for value in Deserializer::from_slice(bytes).into_iter::<Value>() {
+        let what = "it is cut off or damaged: copy it again";
+        match value.map_err(|json| error(format!("not JSON ({json}); {what}")))? {
+            Value::Array(list) => records.extend(list),
+            value => records.push(value),
+        }
+    }
+    for (number, record) in (1u64..).zip(&records) {
+        let one = match record.get("header") {
+            Some(header) => inspected(header, record),
+            None => event(record),
+        };
+        let place = format!("{name}: record {number}");
+        let Some((communicator, rank, size, mut call)) =
+            one.map_err(|what| WorkloadError(format!("{place}: {what}")))?
+        else {
+            continue;
+        };
+        call.place = place;
+        let process = name.to_owned();
+        calls.ranks.insert((process.clone(), communicator.clone()), rank);
+        if size > 0 {
+            calls.sizes.insert(communicator, size);
+        }
+        calls.processes.entry(process).or_default().push(call);
+    }
+    Ok(())
+}
+
+/// Communicator, rank in it, its size or 0, and the call.
+type Told = (String, u32, u32, Call);
+
+fn number(value: &Value, key: &str) -> Result<u64, String> {
+    value
+        .get(key)
+        .and_then(Value::as_u64)
+        .ok_or_else(|| format!("has no number {key:?}; write it again"))
+}
+
+fn narrow(value: &Value, key: &str) -> Result<u32, String> {
+    u32::try_from(number(value, key)?).map_err(|_| format!("{key:?} is too large; correct it"))
+}
+
+fn made(name: &str, communicator: &str, ranks: u32, bytes: u64) -> Call {
+    Call {
+        name: name.to_owned(),
+        communicator: communicator.to_owned(),
+        ranks,
+        bytes,
+        root: 0,
+        stream: String::new(),
+        group: None,
+        place: String::new(),
+    }
+}
+
+/// A record of the inspector; `None`: it is of no call.
+fn inspected(header: &Value, record: &Value) -> Result<Option<Told>, String> {
+    let id =
+        header.get("id").and_then(Value::as_str).ok_or("its header has no id; write it again")?;
+    let (rank, size) = (narrow(header, "rank")?, narrow(header, "n_ranks")?);
+    let Some(perf) = record.get("coll_perf") else {
+        let message =
+            record.get("p2p_perf").map(|_| made("a message of the inspector", id, size, 0));
+        return Ok(message.map(|call| (id.to_owned(), rank, size, call)));
+    };
+    let name = perf
+        .get("coll")
+        .and_then(Value::as_str)
+        .ok_or("has no name of a collective; write it again")?;
+    // The inspector counts the larger buffer, NCCL one rank's part.
+    let whole = number(perf, "coll_msg_size_bytes")?;
+    let bytes = match name {
+        "AllGather" | "ReduceScatter" | "AllToAll" | "AlltoAll" => whole / u64::from(size.max(1)),
+        _ => whole,
+    };
+    Ok(Some((id.to_owned(), rank, size, made(name, id, size, bytes))))
+}
+
+/// An event of the example plugin; `None`: it is of no call.
+fn event(record: &Value) -> Result<Option<Told>, String> {
+    let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
+    let args = record.get("args");
+    let (true, Some(args)) = (matches!(text("cat"), "COLL" | "P2P") && text("ph") == "b", args)
+    else {
+        return Ok(None);
+    };
+    let communicator = number(args, "CommHash")?.to_string();
+    let kind = args.get("Datatype").and_then(Value::as_str).unwrap_or_default();
+    let place = KINDS.iter().position(|known| *known == kind);
+    let place =
+        place.ok_or_else(|| format!("{} is no type of NCCL's; write it again", quoted(kind)))?;
+    let mut call =
+        made(text("name"), &communicator, 0, bytes(number(args, "Count")?, place as u64)?);
+    let key = if text("cat") == "P2P" { "Peer" } else { "Root" };
+    if args.get(key).is_some() {
+        call.root = narrow(args, key)?;
+    }
+    // All messages between two collectives are one group: the plugin does not say which.
+    call.group = (text("cat") == "P2P").then_some(0);
+    Ok(Some((communicator, narrow(args, "Rank")?, 0, call)))
+}
+
+/// Types as the plugin calls them, by NCCL's numbers.
+const KINDS: [&str; 12] = [
+    "ncclInt8",
+    "ncclUint8",
+    "ncclInt32",
+    "ncclUint32",
+    "ncclInt64",
+    "ncclUint64",
+    "ncclFloat16",
+    "ncclFloat32",
+    "ncclFloat64",
+    "ncclBfloat16",
+    "ncclFloat8e4m3",
+    "ncclFloat8e5m2",
+];
