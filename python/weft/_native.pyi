@@ -130,8 +130,8 @@ def trace_convert(
     """Convert a workload (as ``weft compare --workload`` takes it) into the format ``to``.
 
     ``to`` is the name of a format, or of a file whose end tells it; ``options`` are keys of
-    ``[workload]`` with values as ``--set`` takes them. Returns ends of names with contents of files, and
-    what was left out or written otherwise, with how often.
+    ``[workload]`` with values as ``--set`` takes them. Returns ends of names with contents of
+    files, and what was left out or written otherwise, with how often.
     """
 
 def trace_info(

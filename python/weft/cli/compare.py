@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,15 @@ def compare(
             "[background], see weft list workloads.",
         ),
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Output of nccl-tests (all_reduce_perf and its like) to stand beside the results. "
+            "Its sizes are simulated unless the workload has a size.",
+            show_default=False,
+        ),
+    ] = None,
     output: options.Output = None,
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
@@ -127,7 +137,9 @@ def compare(
     beside = sections(stragglers=stragglers, background=background)
     beside += [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
     changes = [*named, *beside, *options.overrides(set_ or [])]
-    return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
+    return run_comparison(
+        fabric, workload, chosen, transport, given, seeds, changes, of_trace, measured
+    )
 
 
 def sections(**given: str | None) -> list[tuple[str, str]]:
@@ -148,8 +160,12 @@ def run_comparison(
     seeds: int | None,
     changes: Overrides,
     of_trace: Overrides = (),
+    measured: Path | None = None,
 ) -> int:
-    """Run the schemes; returns the exit status. `of_trace` are keys of `[workload]`."""
+    """Run the schemes; returns the exit status. `of_trace` are keys of `[workload]`.
+
+    `measured` is an output of nccl-tests that stands beside the results.
+    """
     from weft.cli import simulations
     from weft.study import inputs
 
@@ -159,7 +175,33 @@ def run_comparison(
         "workload": inputs.table_of("workload", workload),
         "sweep": {"balance.scheme": list(schemes)},
     }
+    if measured is not None:
+        put_beside(experiment, measured)
     told = list(sections(transport=transport))
     told += given.extend([*changes, *trace_options.in_workload(of_trace)])
     checked = inputs.from_dict(experiment, "command line", told, seeds)
     return simulations.simulate([replace(checked, name="compare")], given)
+
+
+def put_beside(experiment: dict[str, Any], measured: Path) -> None:
+    """Have the sizes of an output of nccl-tests simulated, and its values stand beside results."""
+    from weft import ExperimentError
+    from weft.study import nccl_tests
+
+    found = nccl_tests.read(measured)
+    workload = experiment["workload"]
+    own = str(workload.get("collective", ""))
+    test = (
+        (found.test or "").removesuffix("_perf").replace("_", "-").replace("alltoall", "all-to-all")
+    )
+    if own and test and own != test:
+        raise ExperimentError(
+            f"{measured}: is the output of {found.test}, but the workload is {own}; compare like "
+            "with like"
+        )
+    if "size" not in workload:
+        experiment["sweep"]["workload.size"] = [f"{size}B" for size in found.values if size > 0]
+    experiment["printed"] = [
+        {"nccl_tests": str(measured.absolute()), "where": {"balance.scheme": scheme}}
+        for scheme in experiment["sweep"]["balance.scheme"]
+    ]

@@ -10,7 +10,9 @@ import typer
 
 from weft.cli import options, trace_options
 
-app = typer.Typer(no_args_is_help=True, help="Show what is in traces of real jobs, and convert them.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show what is in traces of real jobs, and convert them."
+)
 
 
 @app.command()
@@ -91,9 +93,7 @@ def convert(
     ],
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMAT", help="The format, if the end of FILE does not tell it."
-        ),
+        typer.Option(metavar="FORMAT", help="The format, if the end of FILE does not tell it."),
     ] = None,
     ranks: Annotated[
         int | None,
@@ -103,8 +103,8 @@ def convert(
         bool,
         typer.Option(
             "--unfold",
-            help="Write collectives as the sends and receives of their algorithms. GOAL and .cm have "
-            "no collectives and always do so.",
+            help="Write collectives as the sends and receives of their algorithms. GOAL and .cm "
+            "have no collectives and always do so.",
         ),
     ] = False,
     no_compute: Annotated[

@@ -32,6 +32,7 @@ class PrintedTable:
     lines: list[Line]
     basis: str
     """What holds for all: seeds, how many agree, what was left out."""
+    title: str = "compared with the paper"
 
 
 def of(view: View) -> PrintedTable | None:
@@ -39,14 +40,16 @@ def of(view: View) -> PrintedTable | None:
     if not view.settings.printed and not view.settings.left_out:
         return None
     lines = [Line(_cells(one), one.agrees) for one in view.comparisons]
-    return PrintedTable(lines, _basis(view))
+    is_measured = view.settings.printed and all(one.optional for one in view.settings.printed)
+    title = "compared with nccl-tests" if is_measured else PrintedTable.title
+    return PrintedTable(lines, _basis(view), title)
 
 
 def text(table: PrintedTable, width: int) -> str:
     """The table for a terminal; where it is too wide, a paragraph for each line."""
     rows = [line.cells for line in table.lines]
     if not rows:
-        return f"compared with the paper: {table.basis}"
+        return f"{table.title}: {table.basis}"
     # An order fills what the columns of numbers leave free, or it would widen them all.
     usual = [HEADS, *(row for row in rows if row[3])]
     widths = [max(map(len, column)) for column in zip(*usual, strict=True)]
@@ -57,7 +60,7 @@ def text(table: PrintedTable, width: int) -> str:
     else:
         drawn = [*_row(HEADS, widths, width), rule]
         drawn += [part for row in rows for part in _row(row, widths, width)]
-    return "\n".join(["compared with the paper", rule, *drawn, rule, table.basis])
+    return "\n".join([table.title, rule, *drawn, rule, table.basis])
 
 
 def _row(row: Sequence[str], widths: Sequence[int], width: int) -> list[str]:

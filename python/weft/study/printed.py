@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from weft._types import RunSpec
 from weft.errors import ExperimentError
+from weft.study import nccl_tests
 from weft.study.fields import Fields, suggestion
 from weft.study.selection import combination, matching, same, value_of, values_of
 from weft.study.store import text_of
@@ -57,6 +59,8 @@ class Statement:
     """The same, in printed standard deviations."""
     falling: bool = False
     """For an order: whether the largest comes first."""
+    optional: bool = False
+    """Whether it is left out where no run has its values: a size that is not simulated."""
 
 
 def read(tables: object, column: str, source: str) -> list[Statement]:
@@ -67,11 +71,12 @@ def read(tables: object, column: str, source: str) -> list[Statement]:
     listed = tables if isinstance(tables, list) else [tables]
     found: list[Statement] = []
     for number, table in enumerate(listed, 1):
-        found += _read_one(Fields(source, f"printed {number}", table), number, column)
+        fields = Fields(source, f"printed {number}", table)
+        found += _read_one(fields, number, column, Path(source).parent)
     return found
 
 
-def _read_one(fields: Fields, number: int, column: str) -> list[Statement]:
+def _read_one(fields: Fields, number: int, column: str, folder: Path) -> list[Statement]:
     where, by = fields.table("where"), fields.text("by")
     base = Statement(
         place=f"printed {number}",
@@ -86,6 +91,8 @@ def _read_one(fields: Fields, number: int, column: str) -> list[Statement]:
         found = [_order(fields, base, where, by)]
     elif fields.has("of"):
         found = [_pair(fields, base, where)]
+    elif fields.has("nccl_tests"):
+        found = _measured(fields, base, where, folder)
     elif fields.has("values"):
         found = _values(fields, base, where, by)
     else:
@@ -129,6 +136,23 @@ def _values(
         mine = replace(base, sds=base.sds if deviation is not None or not own else None)
         mine = replace(mine, selections=(Selection(where | {by: name}),))
         found.append(_number(fields, mine, f"values.{name}", value, deviation))
+    return found
+
+
+def _measured(
+    fields: Fields, base: Statement, where: dict[str, Any], folder: Path
+) -> list[Statement]:
+    """A statement for each size in the output of nccl-tests; `workload.size` tells the runs."""
+    path = folder / (fields.text("nccl_tests") or "")
+    column = base.column if fields.has("column") else "busbw_gb_s"
+    table = nccl_tests.read(path)
+    base = replace(
+        base, column=column, source=base.source or f"nccl-tests, {path.name}", optional=True
+    )
+    found = []
+    for size, value in sorted(table.column(column).items()):
+        mine = replace(base, selections=(Selection(where | {"workload.size": f"{size}B"}),))
+        found.append(_number(fields, mine, "nccl_tests", value, None))
     return found
 
 
@@ -182,13 +206,18 @@ def resolve(
     """
     found = []
     for statement in statements:
+        may_lack = changed or statement.optional
         selections = [
-            _resolved(one, runs, ended, over, f"{source}: {statement.place}", changed)
+            _resolved(one, runs, ended, over, f"{source}: {statement.place}", may_lack)
             for one in statement.selections
         ]
         chosen = [one for one in selections if one is not None]
         if len(chosen) == len(selections):
             found.append(replace(statement, selections=tuple(chosen)))
+    for place in {one.place for one in statements if one.optional}:
+        if not changed and not any(one.place == place for one in found):
+            what = "no run has a size that was measured; sweep workload.size over some of them"
+            raise ExperimentError(f"{source}: {place}: nccl_tests: {what}")
     return tuple(found)
 
 

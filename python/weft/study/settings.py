@@ -123,7 +123,8 @@ def read(
         overview=overview,
         best=best,
         printed=found,
-        left_out=len(statements) - len(found),
+        left_out=sum(not one.optional for one in statements)
+        - sum(not one.optional for one in found),
     )
 
 

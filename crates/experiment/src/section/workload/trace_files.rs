@@ -154,7 +154,12 @@ impl TraceFiles {
     ) -> std::result::Result<(&'static TraceFormatInfo, Option<TraceFile>), Fault> {
         let name = self.name();
         let mut per_rank = TRACE_FORMATS.iter().filter(|info| info.per_rank);
-        if let Some(info) = per_rank.clone().find(|info| info.stem(&name).is_some()) {
+        // Whatever it is called, content that is of another format counts.
+        let head = head_of(&self.path).unwrap_or_default();
+        let is_other = TRACE_FORMATS.iter().any(|info| TraceFormats::recognises(info, &head));
+        if !is_other
+            && let Some(info) = per_rank.clone().find(|info| info.stem(&name).is_some())
+        {
             return Ok((info, None));
         }
         if !self.path.is_file() {

@@ -49,7 +49,7 @@ pub(super) fn messages<'a>(
     if let Some(what) = foreign(bytes) {
         return Err(WorkloadError(format!("{name}: {what}")));
     }
-    if super::json::is_json(bytes) {
+    if bytes.starts_with(b"{") && serde_json::from_slice::<serde_json::Value>(bytes).is_ok() {
         let what = "a trace in JSON; rename it to end in .json";
         return Err(WorkloadError(format!("{name}: {what}")));
     }

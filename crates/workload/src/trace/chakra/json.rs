@@ -64,7 +64,7 @@ impl TraceFormat for ChakraJson {
 }
 
 /// Whether a file begins as one of these forms.
-pub(super) fn is_json(head: &[u8]) -> bool {
+fn is_json(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let is_node = || text.contains("_NODE\"") && text.contains("\"id\"");
     text.trim_start().starts_with('{') && (text.contains("\"workload_graph\"") || is_node())
