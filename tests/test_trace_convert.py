@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ s requires r
 """
 
 
-def compared(weft: Weft, workload: Path | str, *more: str) -> dict[str, object]:
+def compared(weft: Weft, workload: Path | str, *more: str) -> dict[str, Any]:
     """The result of a workload under ECMP."""
     words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload", workload, *more)
     (row,) = rows(weft, *words)
@@ -65,7 +66,7 @@ def test_goal_written_and_read_again_is_the_same_run(weft: Weft, tmp_path: Path,
     path.write_text(GOAL)
     assert convert(weft, path, tmp_path / f"b.{end}") == ""
     first, again = compared(weft, path), compared(weft, tmp_path / f"b.{end}")
-    assert first["completion_s"] == again["completion_s"]
+    assert first["cct_s"] == again["cct_s"]
     assert first["compute_s"] == pytest.approx(7e-6)
 
 
@@ -75,7 +76,7 @@ def test_a_collective_as_goal_takes_as_long(weft: Weft, tmp_path: Path, algorith
     workload = f"all-reduce:size=1MB,algorithm={algorithm},ranks=16"
     convert(weft, workload, tmp_path / "a.goal")
     first, again = compared(weft, workload), compared(weft, tmp_path / "a.goal")
-    assert again["completion_s"] == pytest.approx(first["completion_s"], rel=0.02)
+    assert again["cct_s"] == pytest.approx(first["cct_s"], rel=0.02)
     assert again["messages"] == first["messages"]
 
 
@@ -84,7 +85,7 @@ def test_a_ring_as_a_connection_matrix_takes_as_long(weft: Weft, tmp_path: Path)
     workload = "all-reduce:size=1MB,algorithm=ring,ranks=16"
     assert "arrive after those" in convert(weft, workload, tmp_path / "a.cm")
     first, again = compared(weft, workload), compared(weft, tmp_path / "a.cm")
-    assert again["completion_s"] == pytest.approx(first["completion_s"], rel=0.02)
+    assert again["cct_s"] == pytest.approx(first["cct_s"], rel=0.02)
 
 
 def test_a_matrix_as_goal_and_back_is_the_same(weft: Weft, tmp_path: Path) -> None:
@@ -95,9 +96,10 @@ def test_a_matrix_as_goal_and_back_is_the_same(weft: Weft, tmp_path: Path) -> No
     path.write_text("\n".join([*lines, "trigger id 1 oneshot", ""]))
     convert(weft, path, tmp_path / "b.goal")
     convert(weft, tmp_path / "b.goal", tmp_path / "c.cm")
-    times = [compared(weft, tmp_path / name)["completion_s"] for name in ("a.cm", "b.goal", "c.cm")]
+    times = [compared(weft, tmp_path / name)["cct_s"] for name in ("a.cm", "b.goal", "c.cm")]
     assert times[0] == times[2]
-    assert times[1] == pytest.approx(times[0], rel=1e-3)
+    # A job is over when its last message has been acknowledged, two links of 500 ns later.
+    assert 1e-6 < times[1] - times[0] < 1.1e-6
 
 
 def test_chakra_keeps_collectives_and_groups(weft: Weft, tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_chakra_keeps_collectives_and_groups(weft: Weft, tmp_path: Path) -> None
     assert (tmp_path / "c.7.et").is_file()
     assert (tmp_path / "c.json").is_file()
     first, again = compared(weft, text), compared(weft, tmp_path / "c.0.et")
-    assert again["completion_s"] == first["completion_s"]
+    assert again["cct_s"] == first["cct_s"]
     assert again["collectives"] == first["collectives"]
 
 
@@ -133,7 +135,7 @@ def test_what_a_format_cannot_say_is_told(weft: Weft, tmp_path: Path) -> None:
 def test_goal_that_is_wrong_is_told_with_its_line(weft: Weft, tmp_path: Path) -> None:
     """A cut file, an unknown word, and a receive that nobody sends to."""
     path = tmp_path / "a.goal"
-    path.write_text(GOAL[:-20])
+    path.write_text(GOAL.rsplit("}", 1)[0])
     assert "is cut off" in refused(weft, "info", path)
     path.write_text(GOAL.replace("s: send 80000b", "s: put 80000b"))
     assert refused(weft, "info", path).startswith('error: a.goal:12: "put 80000b to 2"')
@@ -166,9 +168,10 @@ def test_nccl_s_log_is_a_workload(weft: Weft, tmp_path: Path) -> None:
     merged = tmp_path / "job.log"
     merged.write_text("".join(texts))
     row = compared(weft, merged)
-    assert row["completion_s"] == compared(weft, tmp_path / "nccl.n1.41.log")["completion_s"]
+    assert row["cct_s"] == compared(weft, tmp_path / "nccl.n1.41.log")["cct_s"]
     slow = compared(weft, f"{merged}:nccl_compute=1ms")
-    assert slow["completion_s"] == pytest.approx(row["completion_s"] + 2e-3, rel=1e-6)
+    # Each call, and nothing else, is a millisecond later; acknowledgements are out of the way.
+    assert 2e-3 - 1e-7 < slow["cct_s"] - row["cct_s"] <= 2e-3
     (tmp_path / "nccl.n1.41.log").unlink()
     assert "none of rank 1 of 2" in refused(weft, "info", tmp_path / "nccl.n1.40.log")
 
@@ -215,7 +218,7 @@ def test_chakra_as_json_says_the_same(weft: Weft, tmp_path: Path) -> None:
         written = [{"version": "1.0.0"}, *nodes]
         (tmp_path / f"b.{rank}.json").write_text("\n".join(map(json.dumps, written)))
     first, again = compared(weft, tmp_path / "a.0.json"), compared(weft, tmp_path / "b.2.json")
-    assert first["completion_s"] == again["completion_s"]
+    assert first["cct_s"] == again["cct_s"]
     assert (first["compute_s"], first["collectives"]) == (pytest.approx(5e-6), 1)
 
 
@@ -252,16 +255,15 @@ def test_kineto_streams_give_the_order(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "worker1.pt.trace.json"
     row = compared(weft, path)
     alone = compared(weft, "all-reduce:size=100000B,ranks=2")
-    communication = alone["completion_s"]
-    assert isinstance(communication, float)
+    communication = alone["cct_s"]
     # The first launch is where time begins.
     expected = 30e-6 + max(communication, 40e-6) + 50e-6
-    assert row["completion_s"] == pytest.approx(expected, rel=1e-6)
+    assert row["cct_s"] == pytest.approx(expected, rel=1e-6)
     assert row["compute_s"] == pytest.approx(120e-6)
     (tmp_path / "worker0.pt.trace.json").unlink()
     assert "no file of rank 0" in refused(weft, "info", path)
     copied = compared(weft, f"{path}:absent_ranks=copy")
-    assert copied["completion_s"] == row["completion_s"]
+    assert copied["cct_s"] == row["cct_s"]
 
 
 def unpacked(name: str, into: Path) -> Path:

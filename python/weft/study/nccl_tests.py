@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weft.errors import ExperimentError
 
-COLUMNS = {"busbw_gb_s": "busbw", "algbw_gb_s": "algbw", "completion_s": "time"}
+COLUMNS = {"busbw_gb_s": "busbw", "algbw_gb_s": "algbw", "cct_s": "time"}
 """What a column of results is called there; times are in microseconds there."""
 
 _PREFIX = re.compile(r"^(?:\[?[\w,.:-]+\]?(?:<\w+>)?:\s|\s*\d+:\s)")

@@ -157,9 +157,7 @@ impl TraceFiles {
         // Whatever it is called, content that is of another format counts.
         let head = head_of(&self.path).unwrap_or_default();
         let is_other = TRACE_FORMATS.iter().any(|info| TraceFormats::recognises(info, &head));
-        if !is_other
-            && let Some(info) = per_rank.clone().find(|info| info.stem(&name).is_some())
-        {
+        if !is_other && let Some(info) = per_rank.clone().find(|info| info.stem(&name).is_some()) {
             return Ok((info, None));
         }
         if !self.path.is_file() {

@@ -180,10 +180,6 @@ const OPTIONS: &[OptionInfo] = &[
 const UNTIMED: &str = "computations count operations or bytes but no time, and take none; give \
                        peak_tflops and memory_gb_s (--peak-tflops, --memory-gb-s)";
 
-/// What storage does is not simulated.
-const STORAGE: &str =
-    "storage, batch and checkpoint nodes take the time that was recorded, and no network";
-
 /// Sizes that would be larger if it were known what elements are.
 const ELEMENTS: &str = "sizes look like numbers of elements and are taken for bytes; give \
                         bytes_per_element (--bytes-per-element): 2 for bf16, 4 for fp32";
@@ -445,14 +441,9 @@ impl File<'_> {
             4 => self.computation(node)?,
             5 | 6 => self.transfer(node)?,
             7 => self.collective(node)?,
-            8..=10 => {
-                self.reader.remark(STORAGE);
-                Work::Memory(Memory {
-                    bytes: self.tensor(node)?,
-                    time: self.micros(node, node.duration_micros)?,
-                    store: node.kind == 10,
-                })
-            }
+            8 => Work::Unsupported("storage node (type 8)".into()),
+            9 => Work::Unsupported("batch node (type 9)".into()),
+            10 => Work::Unsupported("checkpoint node (type 10)".into()),
             other => Work::Unsupported(format!("node of type {other}").into()),
         })
     }

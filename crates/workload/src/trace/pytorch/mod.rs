@@ -182,9 +182,9 @@ impl Job {
     }
 
     fn finish(mut self) -> Result<Trace, WorkloadError> {
-        let Some((last, (name, _))) = self.graphs.last_key_value() else {
-            return Err(WorkloadError("no traces; give one file for each rank".into()));
-        };
+        let none = || WorkloadError("no traces; give one file for each rank".into());
+        let (last, _) = self.graphs.last_key_value().ok_or_else(none)?;
+        let (_, (name, _)) = self.graphs.first_key_value().ok_or_else(none)?;
         let (last, name) = (*last, name.clone());
         let world = self.world.unwrap_or(0).max(last + 1).max(self.lowering.largest());
         let groups = self.lowering.groups(&name, world)?;
