@@ -61,7 +61,7 @@ def from_file(
     except ExperimentError as error:
         if path.suffix == ".toml" or ": not TOML: " not in str(error):
             raise
-        others = "or name an experiment (.toml) or a workload (.cm, .csv, .et, .txt)"
+        others = "or name an experiment (.toml) or a workload (.cm, .csv, .et, .goal, ...)"
         raise ExperimentError(f"{error}, {others}") from None
 
 

@@ -1,7 +1,7 @@
 //! GOAL schedules: what each rank sends, receives and computes, and what waits for what.
 //!
 //! LogGOPSim's `txt2bin` makes the binary form of the text; its simulator, the htsim port and ATLAHS run
-//! it. Both forms become the same list of tasks for each rank ([`tasks`]), and that becomes a graph here.
+//! it. Both forms become the same list of tasks for each rank (`tasks`), and that becomes a graph here.
 //!
 //! How it is read, where a simulator of packets differs from LogGOPS: messages take what the network takes
 //! (L, g and G are not used), and `overhead` is the CPU's o. A send of up to `eager` bytes is over, for who

@@ -2,9 +2,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`calls`] | calls by process and communicator, made a job |
-//! | [`log`] | `NCCL_DEBUG=INFO` with `COLL` and `INIT` among `NCCL_DEBUG_SUBSYS` |
-//! | [`profiler`] | the JSON of NCCL's example profiler, and of its inspector |
+//! | `calls` | calls by process and communicator, made a job |
+//! | `log` | `NCCL_DEBUG=INFO` with `COLL` and `INIT` among `NCCL_DEBUG_SUBSYS` |
+//! | `profiler` | the JSON of NCCL's example profiler, and of its inspector |
 //!
 //! None of them says what is computed between calls: that is `nccl_compute`. Calls of a process follow each other
 //! where they are on one stream, or where streams are not told. Sends and receives of one group (one `opCount`)

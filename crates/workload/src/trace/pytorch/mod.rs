@@ -3,10 +3,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`kineto`] | the profiler's file: kernels, launches, communications |
-//! | [`host`] | the execution trace: `record_param_comms` with sizes and groups |
-//! | [`comms`] | a communication, and what a rank does in it |
-//! | [`programme`] | streams, launches and waits as a graph |
+//! | `kineto` | the profiler's file: kernels, launches, communications |
+//! | `host` | the execution trace: `record_param_comms` with sizes and groups |
+//! | `comms` | a communication, and what a rank does in it |
+//! | `programme` | streams, launches and waits as a graph |
 //!
 //! A profiler's file alone is enough where its events carry what collectives move (PyTorch 2.3 and later); the
 //! execution trace of the same step tells it otherwise. An execution trace alone has no times: its

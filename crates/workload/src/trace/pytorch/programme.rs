@@ -249,8 +249,11 @@ impl<'a, 'l> Build<'a, 'l> {
     ) -> Result<(), WorkloadError> {
         let is_known = |comm: &Comm| !comm.name.is_empty();
         let mut all: Vec<Comm> = asked.into_iter().filter(is_known).collect();
-        if all.is_empty() {
-            all.extend(event.comm.clone());
+        // What the kernel says of itself counts, if nothing that was asked for is alike.
+        if let Some(own) = &event.comm
+            && !all.iter().any(|one| one.name == own.name)
+        {
+            all = vec![own.clone()];
         }
         let error = |what: &str| {
             WorkloadError(format!("{}: kernel {:?}: {what}", self.from.name, short(&event.name)))
