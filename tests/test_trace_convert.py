@@ -102,6 +102,16 @@ def test_a_matrix_as_goal_and_back_is_the_same(weft: Weft, tmp_path: Path) -> No
     assert 1e-6 < times[1] - times[0] < 1.1e-6
 
 
+def test_a_pattern_needs_a_number_of_hosts(weft: Weft, tmp_path: Path) -> None:
+    """Every host becomes a rank; a collective of the same name has an algorithm."""
+    pattern, output = "all-to-all:size=16KB", tmp_path / "a.goal"
+    assert "say how many (--ranks)" in refused(weft, "convert", pattern, "-o", output)
+    assert convert(weft, pattern, output, "--ranks", "4") == ""
+    assert output.read_text().count("send 16000b") == 12
+    convert(weft, f"{pattern},algorithm=direct", output, "--ranks", "4")
+    assert output.read_text().count("send 4000b") == 12
+
+
 def test_chakra_keeps_collectives_and_groups(weft: Weft, tmp_path: Path) -> None:
     """A model's iteration with groups, read again with its JSON file of groups."""
     text = tmp_path / "job.txt"
@@ -173,7 +183,7 @@ def test_nccl_s_log_is_a_workload(weft: Weft, tmp_path: Path) -> None:
     # Each call, and nothing else, is a millisecond later; acknowledgements are out of the way.
     assert 2e-3 - 1e-7 < slow["cct_s"] - row["cct_s"] <= 2e-3
     (tmp_path / "nccl.n1.41.log").unlink()
-    assert "none of rank 1 of 2" in refused(weft, "info", tmp_path / "nccl.n1.40.log")
+    assert "logs of all processes" in refused(weft, "info", tmp_path / "nccl.n1.40.log")
 
 
 def test_nccl_s_profilers_are_workloads(weft: Weft, tmp_path: Path) -> None:

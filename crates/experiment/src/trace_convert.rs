@@ -56,27 +56,20 @@ fn export(to: &str) -> Result<&'static Export, ExperimentError> {
 }
 
 fn trace(request: &ConvertRequest<'_>, unfolds: bool) -> Result<Trace, ExperimentError> {
-    match source(request)? {
-        WorkloadSource::Jobs { jobs, .. } => match &jobs[..] {
-            [one] => {
-                let job = job(one.clone(), request.ranks)?;
-                if unfolds { job.unfolded().map_err(of_format) } else { Ok(job.trace().clone()) }
-            }
-            _ => Err(wrong("workload.jobs", "several jobs are no trace; convert one of them")),
-        },
-        source @ WorkloadSource::File { .. } => {
-            let messages = source.messages_of_file()?;
-            let trace = weft_workload::trace::of_messages(&source.name(), &messages);
-            let trace = trace.map_err(of_format)?;
-            // The same checks as of any other job.
-            Job::new(trace.clone(), Algorithms::usual()).map_err(of_format)?;
-            Ok(trace)
+    let source = source(request)?;
+    if let Some(messages) = source.messages_alone(request.ranks) {
+        let trace = weft_workload::trace::of_messages(&source.name(), &messages?);
+        let trace = trace.map_err(of_format)?;
+        // The same checks as of any other job.
+        Job::new(trace.clone(), Algorithms::usual()).map_err(of_format)?;
+        return Ok(trace);
+    }
+    match source {
+        WorkloadSource::Jobs { jobs, .. } if jobs.len() == 1 => {
+            let job = job(jobs.into_iter().next().expect("there is one"), request.ranks)?;
+            if unfolds { job.unfolded().map_err(of_format) } else { Ok(job.trace().clone()) }
         }
-        WorkloadSource::Pattern { .. } => {
-            let what = "is a pattern of a fabric's hosts, which is not converted; give a collective, a \
-                        model or a file";
-            Err(wrong("workload.pattern", what))
-        }
+        _ => Err(wrong("workload.jobs", "several jobs are no trace; convert one of them")),
     }
 }
 

@@ -114,7 +114,6 @@ def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str
         formats=[form.upper() for form in formats],
         has_jobs="run" in results.collectives.collect_schema(),
         has_timelines="run" in results.nodes.collect_schema(),
-        heads=printed_table.HEADS,
         check=_check(results.check),
         # "</script>" inside a string would end the script element.
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704

@@ -12,6 +12,8 @@ from weft.report.views import View
 from weft.study import stats
 
 HEADS = ("source", "result", "printed", "measured", "sd", "difference", "verdict")
+_BESIDE = ("source", "result", "nccl-tests", "simulated", "sd", "difference", "verdict")
+"""The same where all that is printed was measured by nccl-tests."""
 _TEXT = {"source", "result", "verdict"}
 """Columns that start at the left."""
 _INDENT = " " * 4
@@ -33,6 +35,7 @@ class PrintedTable:
     basis: str
     """What holds for all: seeds, how many agree, what was left out."""
     title: str = "compared with the paper"
+    heads: tuple[str, ...] = HEADS
 
 
 def of(view: View) -> PrintedTable | None:
@@ -41,8 +44,9 @@ def of(view: View) -> PrintedTable | None:
         return None
     lines = [Line(_cells(one), one.agrees) for one in view.comparisons]
     is_measured = view.settings.printed and all(one.optional for one in view.settings.printed)
-    title = "compared with nccl-tests" if is_measured else PrintedTable.title
-    return PrintedTable(lines, _basis(view), title)
+    if is_measured:
+        return PrintedTable(lines, _basis(view), "compared with nccl-tests", _BESIDE)
+    return PrintedTable(lines, _basis(view))
 
 
 def text(table: PrintedTable, width: int) -> str:
@@ -51,14 +55,14 @@ def text(table: PrintedTable, width: int) -> str:
     if not rows:
         return f"{table.title}: {table.basis}"
     # An order fills what the columns of numbers leave free, or it would widen them all.
-    usual = [HEADS, *(row for row in rows if row[3])]
+    usual = [table.heads, *(row for row in rows if row[3])]
     widths = [max(map(len, column)) for column in zip(*usual, strict=True)]
     whole = sum(widths) + 2 * len(widths) - 2
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * min(width, whole)
     if whole > width:
-        drawn = [part for row in rows for part in _paragraph(row, width)]
+        drawn = [part for row in rows for part in _paragraph(table.heads, row, width)]
     else:
-        drawn = [*_row(HEADS, widths, width), rule]
+        drawn = [*_row(table.heads, widths, width), rule]
         drawn += [part for row in rows for part in _row(row, widths, width)]
     return "\n".join([table.title, rule, *drawn, rule, table.basis])
 
@@ -73,9 +77,9 @@ def _row(row: Sequence[str], widths: Sequence[int], width: int) -> list[str]:
     return ["  ".join(cells).rstrip(), *(part for cell in long for part in _below(cell, width))]
 
 
-def _paragraph(row: Sequence[str], width: int) -> list[str]:
+def _paragraph(heads: Sequence[str], row: Sequence[str], width: int) -> list[str]:
     source, what, *numbers, verdict = row
-    said = [f"{head} {cell}" for head, cell in zip(HEADS[2:-1], numbers, strict=True) if cell]
+    said = [f"{head} {cell}" for head, cell in zip(heads[2:-1], numbers, strict=True) if cell]
     first = textwrap.wrap(f"{source}  {what}", width, subsequent_indent=_INDENT)
     return [*first, *_below("; ".join([*said, verdict]), width)]
 

@@ -267,14 +267,28 @@ impl WorkloadSource {
         }
     }
 
-    /// The messages of a connection matrix or a table of flows, on as many hosts as it names.
-    ///
-    /// # Panics
-    /// If it is something else.
-    pub(crate) fn messages_of_file(&self) -> Result<Workload> {
-        let WorkloadSource::File { path, .. } = self else { unreachable!("no file") };
-        let text = read_text(path).map_err(|what| wrong("workload.file", &what))?;
-        self.parsed(&text).map_err(|error| wrong("workload.file", &error.0))
+    /// The messages without a fabric: of a file on as many hosts as it names, of a pattern on `hosts` under one
+    /// leaf. `None`: ranks are at work.
+    pub(crate) fn messages_alone(&self, hosts: Option<u32>) -> Option<Result<Workload>> {
+        Some(match self {
+            WorkloadSource::Jobs { .. } => return None,
+            WorkloadSource::File { path, .. } => {
+                read_text(path).map_err(|what| wrong("workload.file", &what)).and_then(|text| {
+                    self.parsed(&text).map_err(|error| wrong("workload.file", &error.0))
+                })
+            }
+            WorkloadSource::Pattern { pattern, bytes, start } => match hosts {
+                None => Err(wrong(
+                    "ranks",
+                    "a pattern can have any number of hosts; say how many (--ranks)",
+                )),
+                Some(hosts) => {
+                    let (bytes, start) = (*bytes, *start);
+                    let scope = Scope { hosts, hosts_per_leaf: hosts, bytes, start, seed: 1 };
+                    pattern.generate(&scope).map_err(|error| wrong("workload", &error.0))
+                }
+            },
+        })
     }
 
     fn parsed(&self, text: &str) -> std::result::Result<Workload, WorkloadError> {
