@@ -5,8 +5,10 @@ use super::groups::{Groups, numbers};
 use super::host::Host;
 use crate::WorkloadError;
 use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use weft_units::Time;
 
 /// What a file tells of a rank, times counted from the first event.
@@ -68,7 +70,7 @@ pub(super) struct StreamWait {
 
 #[derive(Deserialize)]
 struct File {
-    #[serde(rename = "traceEvents")]
+    #[serde(rename = "traceEvents", deserialize_with = "those_that_count")]
     events: Vec<Event>,
     #[serde(rename = "distributedInfo")]
     distributed: Option<Value>,
@@ -88,7 +90,42 @@ struct Event {
     args: Option<Value>,
 }
 
+/// The events that are read; files have many others, which need not all be in memory.
+fn those_that_count<'de, D: Deserializer<'de>>(events: D) -> Result<Vec<Event>, D::Error> {
+    struct Kept;
+    impl<'de> Visitor<'de> for Kept {
+        type Value = Vec<Event>;
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("a list of events")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<Vec<Event>, A::Error> {
+            let mut kept = Vec::new();
+            while let Some(event) = events.next_element::<Event>()? {
+                if event.counts() {
+                    kept.push(event);
+                }
+            }
+            Ok(kept)
+        }
+    }
+    events.deserialize_seq(Kept)
+}
+
 impl Event {
+    fn is_call(&self) -> bool {
+        matches!(self.cat.as_str(), "cuda_runtime" | "cuda_driver")
+    }
+    fn is_on_device(&self) -> bool {
+        matches!(self.cat.as_str(), "kernel" | "gpu_memcpy" | "gpu_memset")
+    }
+    fn is_comm(&self) -> bool {
+        self.cat == "cpu_op" && self.name == "record_param_comms"
+    }
+    fn counts(&self) -> bool {
+        let counts =
+            self.is_call() || self.is_on_device() || self.is_comm() || self.cat == "cuda_sync";
+        self.ph == "X" && counts
+    }
     fn arg(&self, key: &str) -> Option<&Value> {
         self.args.as_ref()?.get(key)
     }
@@ -122,7 +159,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Recorded, WorkloadError> 
         stamps.filter_map(|event| event.ts.as_ref()?.as_f64()).fold(f64::INFINITY, f64::min);
     let mut recorded =
         Recorded { rank: number("rank"), world: number("world_size"), ..Recorded::default() };
-    for event in file.events.iter().filter(|event| event.ph == "X") {
+    for event in &file.events {
         recorded
             .take(event, first, &groups)
             .map_err(|what| WorkloadError(format!("{name}: {what}")))?;
@@ -140,13 +177,8 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Recorded, WorkloadError> 
 impl Recorded {
     fn take(&mut self, event: &Event, first: f64, groups: &Groups) -> Result<(), String> {
         let name = event.name.as_str().unwrap_or_default();
-        let is_comms = event.cat == "cpu_op" && name == "record_param_comms";
-        let is_call = matches!(event.cat.as_str(), "cuda_runtime" | "cuda_driver");
-        let is_device = matches!(event.cat.as_str(), "kernel" | "gpu_memcpy" | "gpu_memset");
         if event.cat == "cuda_sync" {
             self.wait(event);
-        }
-        if !(is_comms || is_call || is_device) {
             return Ok(());
         }
         let micros = |value: &Option<Value>, key: &str| {
@@ -159,7 +191,7 @@ impl Recorded {
         let at = picoseconds(micros(&event.ts, "ts")? - first)?;
         let duration = picoseconds(micros(&event.dur, "dur")?)?;
         let (name, correlation) = (name.to_owned(), event.number("correlation"));
-        if is_device {
+        if event.is_on_device() {
             let is_comm = event.cat == "kernel" && name.to_ascii_lowercase().contains("nccl");
             let stream = event.number("stream").or_else(|| event.tid.as_ref().and_then(whole));
             let stream = (event.number("device").unwrap_or(0), stream.unwrap_or(0));
@@ -177,7 +209,7 @@ impl Recorded {
             return Ok(());
         }
         let thread = event.tid.as_ref().map(Value::to_string).unwrap_or_default();
-        if is_call {
+        if event.is_call() {
             self.calls.push(Call { at, duration, thread, name, correlation });
         } else {
             let comm = comm(event, groups)?.unwrap_or_default();
