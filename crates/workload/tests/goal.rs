@@ -4,14 +4,15 @@ mod ideal;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use weft_trial::prelude::*;
 use weft_units::Time;
-use weft_workload::WorkloadError;
 use weft_workload::collective::{Algorithm, Operation};
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::trace::{
-    Collective, Degrees, Export, Peer, RankGraph, SideFile, Size, Trace, TraceFile, TraceFormats,
-    TraceSource, Work, check,
+    Collective, Compute, Degrees, Export, Group, Membership, Node, Peer, RankGraph, SideFile, Size,
+    Trace, TraceFile, TraceFormats, TraceSource, Transfer, Work, check,
 };
+use weft_workload::{WorkloadError, read_cm};
 
 struct One(Option<TraceFile>);
 
@@ -201,40 +202,108 @@ fn errors_name_the_line_and_the_mend() {
     assert!(problem.starts_with("a.goal: rank 0: node 3: sends message 1"), "{problem}");
 }
 
-/// Both forms of the same schedules, as `txt2bin` made one of the other.
+/// Both forms of the same schedule, as `txt2bin` made one of the other; this writer makes the same bytes.
 #[test]
-fn real_files_run_and_both_forms_agree() {
-    for (name, nodes) in [("perm64", 128)] {
-        let (Some(goal), Some(bin)) = (real(&format!("{name}.goal")), real(&format!("{name}.bin")))
-        else {
-            return;
-        };
-        let (goal, bin) = (read(name, &goal, &[]).unwrap(), read(name, &bin, &[]).unwrap());
-        assert!(check(&goal).is_clean() && check(&bin).is_clean(), "{name}");
-        let count: usize = goal.graphs.iter().map(|graph| graph.nodes().len()).sum();
-        assert_eq!(count, nodes, "{name}");
-        assert_eq!(goal.ranks, bin.ranks);
-        for rank in 0..goal.ranks.unwrap() {
-            assert_eq!(content(goal.graph(rank)), content(bin.graph(rank)), "{name} {rank}");
-        }
+fn both_forms_of_a_real_file_agree() {
+    let (Some(goal), Some(bin)) = (real("perm64.goal"), real("perm64.bin")) else { return };
+    let name = "perm64";
+    let (from_text, from_bin) = (read(name, &goal, &[]).unwrap(), read(name, &bin, &[]).unwrap());
+    assert_eq!(from_text.graphs.iter().map(|graph| graph.nodes().len()).sum::<usize>(), 128);
+    assert_eq!((from_text.ranks, from_bin.ranks), (Some(64), Some(64)));
+    for rank in 0..64 {
+        assert_eq!(content(from_text.graph(rank)), content(from_bin.graph(rank)), "{rank}");
     }
-    for name in ["incast128.bin", "binary_tree_32.goal", "chained_1.goal", "chained_1.bin"] {
+    let trace = read(name, &goal, &[("eager", "0B")]).unwrap();
+    let written = Export::named("goal-binary").unwrap().write(&trace).unwrap();
+    // Not printed, since it is long.
+    assert!(written.files[0].1 == bin);
+}
+
+#[test]
+fn real_files_can_run() {
+    for name in
+        ["perm64.goal", "incast128.bin", "binary_tree_32.goal", "chained_1.goal", "chained_1.bin"]
+    {
         let Some(bytes) = real(name) else { return };
         assert!(check(&read(name, &bytes, &[]).unwrap()).is_clean(), "{name}");
     }
 }
 
-/// `txt2bin` and this writer make the same bytes of the same schedule.
-#[test]
-fn binary_is_written_as_txt2bin_does() {
-    for name in ["perm64"] {
-        let (Some(goal), Some(bin)) = (real(&format!("{name}.goal")), real(&format!("{name}.bin")))
-        else {
-            return;
-        };
-        let trace = read(name, &goal, &[("eager", "0B")]).unwrap();
-        let written = Export::named("goal-binary").unwrap().write(&trace).unwrap();
-        assert!(written.files[0].1 == bin, "{name}");
+/// A step of a random schedule: sender, distance to the receiver, bytes, computation in ns, cpu, and whether
+/// send and receive wait for what their ranks did before.
+type Step = (u32, u32, u64, u64, u32, (bool, bool));
+
+/// The job of these steps, among 6 ranks.
+fn job_of(steps: &[Step]) -> Trace {
+    let mut graphs: Vec<RankGraph> = (0..6).map(|rank| RankGraph::new(&rank.to_string())).collect();
+    let add = |graph: &mut RankGraph, work: Work, waits: bool| {
+        let id = graph.nodes().len() as u64;
+        let before: Vec<u32> = (0..id as u32).rev().take(if waits { 2 } else { 0 }).collect();
+        graph.push(Node { id, name: "".into(), work, start: Time::ZERO }, &before);
+    };
+    for (src, ahead, bytes, nanos, stream, (sent, received)) in steps {
+        let dst = (src + ahead) % 6;
+        let one = |peer| Transfer { peer: Peer::Rank(peer), bytes: *bytes, tag: 3, turn: 0 };
+        if *nanos > 0 {
+            let time = Time::ps(nanos * 1_000);
+            let compute = Compute { time, stream: *stream, ..Compute::default() };
+            add(&mut graphs[*src as usize], Work::Compute(compute), *sent);
+        }
+        add(&mut graphs[*src as usize], Work::Send(one(dst)), *sent || *nanos > 0);
+        add(&mut graphs[dst as usize], Work::Receive(one(*src)), *received);
+    }
+    graphs.iter_mut().for_each(RankGraph::number_turns);
+    Trace {
+        name: "random".into(),
+        ranks: Some(6),
+        graphs,
+        shared: false,
+        groups: vec![Group { name: "all".into(), members: Membership::World }],
+        degrees: Degrees::NONE,
+        exchanges: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+trials! {
+    #![cases(64)]
+
+    /// Any schedule, written in any form and read again, is the same to the last dependency, and takes as long.
+    fn schedules_survive_both_forms(
+        steps in prop::collection::vec(
+            (0u32..6, 1u32..6, 1u64..1 << 30, 0u64..9_000, 0u32..4, any::<(bool, bool)>()), 1..40,
+        ),
+    ) {
+        let trace = job_of(&steps);
+        prop_assert!(check(&trace).is_clean());
+        for format in ["goal", "goal-binary"] {
+            let written = Export::named(format).unwrap().write(&trace).unwrap();
+            let again = read("b", &written.files[0].1, &[("eager", "0B")]).unwrap();
+            for rank in 0..6 {
+                prop_assert_eq!(content(trace.graph(rank)), content(again.graph(rank)));
+            }
+            let job = |trace: Trace| Job::new(trace, Algorithms::usual()).unwrap();
+            prop_assert_eq!(end(&job(trace.clone())), end(&job(again)));
+        }
+    }
+
+    /// As a connection matrix it is refused in a line, or has all messages.
+    fn matrices_have_all_messages(
+        steps in prop::collection::vec(
+            (0u32..6, 1u32..6, 1u64..1 << 30, Just(0), 0u32..4, any::<(bool, bool)>()), 1..12,
+        ),
+    ) {
+        let trace = job_of(&steps);
+        match Export::named("cm").unwrap().write(&trace) {
+            Err(WorkloadError(line)) => prop_assert!(!line.contains('\n') && line.contains("; ")),
+            Ok(written) => {
+                let text = String::from_utf8(written.files[0].1.clone()).unwrap();
+                let workload = read_cm("a.cm", &text).unwrap();
+                let bytes: u64 = steps.iter().map(|step| step.2).sum();
+                prop_assert_eq!(workload.messages().len(), steps.len());
+                prop_assert_eq!(workload.total_bytes(), bytes);
+            }
+        }
     }
 }
 

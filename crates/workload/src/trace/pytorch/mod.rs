@@ -229,10 +229,10 @@ impl Job {
         let (name, first) = (name.clone(), first.clone());
         let mut count = 0;
         for rank in 0..world {
-            if !self.graphs.contains_key(&rank) {
-                self.graphs.insert(rank, (name.clone(), first.clone()));
+            self.graphs.entry(rank).or_insert_with(|| {
                 count += 1;
-            }
+                (name.clone(), first.clone())
+            });
         }
         let what = "ranks without a file do what the first one with a file does".into();
         Ok(Remark { what, count })
