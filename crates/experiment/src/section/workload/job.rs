@@ -53,7 +53,7 @@ pub(crate) enum What {
     /// Tokens to experts, or back.
     Experts(Box<Moe>),
     /// What a trace says.
-    Trace(TraceFiles),
+    Trace(Box<TraceFiles>),
     /// An iteration of a training.
     Model(Box<Training>),
 }
@@ -81,7 +81,7 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<JobSource> {
         [key] if *key == "trace" => {
             let files = trace_files::read(r, folder)?;
             let algorithm = read_algorithm(r, None)?;
-            Ok(common(r)?.of(r, What::Trace(files), algorithm))
+            Ok(common(r)?.of(r, What::Trace(Box::new(files)), algorithm))
         }
         [_] => read_model(r),
         [one, other, ..] => Err(r.wrong(other, format!("stands beside {one}; remove one of them"))),
