@@ -38,6 +38,7 @@ def convert(
         workload, list(options), told, ranks=ranks, unfold=unfold, no_compute=no_compute
     )
     written = []
+    output.parent.mkdir(parents=True, exist_ok=True)
     for end, content in files:
         path = output if len(files) == 1 else output.with_name(_stem(output.name) + end)
         path.write_bytes(content)
