@@ -276,6 +276,73 @@ def test_kineto_streams_give_the_order(weft: Weft, tmp_path: Path) -> None:
     assert copied["cct_s"] == row["cct_s"]
 
 
+def written(tmp_path: Path, name: str, events: list[dict[str, Any]], ranks: int) -> Path:
+    """The same Kineto events for each rank, `RANK` and `PEER` filled in; the first file."""
+    for rank in range(ranks):
+        text = json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank}})
+        text = text.replace('"PEER"', str((rank + 1) % ranks)).replace('"BACK"', str(rank - 1))
+        (tmp_path / f"{name}{rank}.json").write_text(text.replace(": -1", f": {ranks - 1}"))
+    return tmp_path / f"{name}0.json"
+
+
+def test_kineto_streams_wait_as_the_profiler_recorded(weft: Weft, tmp_path: Path) -> None:
+    """Two kernels side by side, or one after the other where a stream waits for an event."""
+    first = event("kernel", "first", 2, 30, correlation=1, stream=7)
+    second = event("kernel", "second", 40, 20, correlation=4, stream=9)
+    calls = [
+        event("cuda_runtime", "cudaLaunchKernel", 1, 1, correlation=1),
+        event("cuda_runtime", "cudaEventRecord", 1, 1, correlation=2),
+        event("cuda_runtime", "cudaStreamWaitEvent", 1, 1, correlation=3),
+        event("cuda_runtime", "cudaLaunchKernel", 1, 1, correlation=4),
+    ]
+    told = {"wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 2}
+    wait = event("cuda_sync", "Stream Wait Event", 1, 1, correlation=3, stream=9, **told)
+    for name, events, expected in [
+        ("a", [*calls, first, second], 30e-6),
+        ("b", [*calls, first, second, wait], 50e-6),
+    ]:
+        row = compared(weft, written(tmp_path, name, events, 2))
+        assert row["cct_s"] == pytest.approx(expected)
+
+
+def test_kineto_sends_and_receives_of_a_group_go_on_together(weft: Weft, tmp_path: Path) -> None:
+    """One kernel for a send and a receive, as `batch_isend_irecv` makes it."""
+    size: dict[str, object] = {"dtype": "BFloat16", "Group size": 3}
+    size |= {"In msg nelems": 1000, "Out msg nelems": 1000}
+    send = size | {"Collective name": "send", "Dst Rank": "PEER"}
+    receive = size | {"Collective name": "recv", "Src Rank": "BACK"}
+    events = [
+        event("cpu_op", "record_param_comms", 1, 1, **send),
+        event("cpu_op", "record_param_comms", 2, 1, **receive),
+        event("cuda_runtime", "cudaLaunchKernel", 3, 1, correlation=1),
+        event("kernel", "ncclDevKernel_SendRecv", 4, 9, correlation=1, stream=20),
+    ]
+    path = written(tmp_path, "p", events, 3)
+    found = json.loads(weft("trace", "info", path, "--json").stdout)
+    assert (found["ranks"], found["problems"]) == (3, [])
+    assert found["sends"] == found["receives"] == {"count": 3, "bytes": 6000}
+    assert found["depth"] == 2
+
+
+def test_groups_of_an_execution_trace(weft: Weft, tmp_path: Path) -> None:
+    """Two groups of two ranks each, told by the process groups' first node."""
+    listed = [{"pg_name": "1", "ranks": [0, 2]}, {"pg_name": "2", "ranks": [1, 3]}]
+    init = {"id": 1, "name": "## process_group:init ##", "inputs": {"values": [json.dumps(listed)]}}
+    for rank in range(4):
+        name = str(1 + rank % 2)
+        values = [[[5, 6, 0, 512, 4, "cuda:0"]], 7, [name, ""], 0, "allreduce", [], [], 0, 1, 2]
+        attributes = [{"name": "rf_id", "value": 3}, {"name": "pg_name", "value": name}]
+        comm = {"id": 4, "name": "record_param_comms", "inputs": {"values": values}}
+        whole = {"schema": "1.1.1-chakra.0.0.4", "nodes": [init, comm | {"attrs": attributes}]}
+        (tmp_path / f"et_{rank}.json").write_text(json.dumps(whole))
+    found = json.loads(weft("trace", "info", tmp_path / "et_3.json", "--json").stdout)
+    assert (found["ranks"], found["problems"]) == (4, [])
+    rows = [
+        (row["group"], row["ranks"], row["bytes"], row["calls"]) for row in found["collectives"]
+    ]
+    assert sorted(rows) == [("1", 2, 2048, 1), ("2", 2, 2048, 1)]
+
+
 def unpacked(name: str, into: Path) -> Path:
     """A real archive, unpacked."""
     path = REAL / name
