@@ -11,12 +11,12 @@ use crate::WorkloadError;
 use crate::trace::export::Written;
 use crate::trace::rank_graph::RankGraph;
 use crate::trace::{Trace, Transfer, Work};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use weft_units::Time;
 
 /// Ends that are looked at before one counts as not implied by another.
-const LOOKS: usize = 4_096;
+const LOOKS: usize = 1_024;
 
 /// An end of a message: the node that is over with it, by rank and place.
 type End = (u32, u32);
@@ -41,6 +41,8 @@ struct Matrix<'a> {
     numbers: BTreeMap<Vec<End>, usize>,
     /// Messages in their order: send, set and start.
     messages: Vec<(End, usize, Time)>,
+    /// What comes before ends, of those that the rank at hand has asked for.
+    causes: BTreeMap<End, BTreeSet<End>>,
     /// When computations that wait for no message go on: by rank and stream.
     busy: BTreeMap<(u32, u32), Vec<(Time, Time)>>,
     in_order: u64,
@@ -80,6 +82,7 @@ impl<'a> Matrix<'a> {
             sets: vec![Vec::new()],
             numbers: BTreeMap::from([(Vec::new(), 0)]),
             messages: Vec::new(),
+            causes: BTreeMap::new(),
             busy: BTreeMap::new(),
             in_order: 0,
         }
@@ -87,6 +90,7 @@ impl<'a> Matrix<'a> {
 
     /// All nodes of a rank, each after those that it waits for.
     fn rank(&mut self, rank: u32) -> Result<(), WorkloadError> {
+        self.causes.clear();
         let graph = self.trace.graph(rank);
         let mut order: Vec<(u32, u32)> =
             (0u32..).zip(graph.depths()).map(|(node, depth)| (depth, node)).collect();
@@ -214,31 +218,33 @@ impl<'a> Matrix<'a> {
     }
 
     /// Whether `late` comes after `early` by what nodes wait for, over all ranks.
-    fn is_cause(&self, early: End, late: End) -> bool {
+    fn is_cause(&mut self, early: End, late: End) -> bool {
+        if !self.causes.contains_key(&late) {
+            let causes = self.causes_of(late);
+            self.causes.insert(late, causes);
+        }
+        self.causes[&late].contains(&early)
+    }
+
+    /// What comes before an end by what nodes wait for, over all ranks; not all of it where that is much.
+    fn causes_of(&self, late: End) -> BTreeSet<End> {
         let mut seen = BTreeSet::new();
-        let mut left = vec![late];
-        while let Some(end) = left.pop() {
-            if seen.len() > LOOKS || !seen.insert(end) {
-                continue;
-            }
+        let mut left = VecDeque::from([late]);
+        while let Some(end) = left.pop_front() {
             let graph = self.trace.graph(end.0);
             let is_receive = matches!(graph.nodes()[end.1 as usize].work, Work::Receive(_));
             let mut before: Vec<End> = Vec::new();
             if let (true, Some(sent)) = (is_receive, self.partners.get(&end)) {
-                before.extend(
-                    self.trace.graph(sent.0).waits(sent.1).iter().map(|node| (sent.0, *node)),
-                );
+                let waits = self.trace.graph(sent.0).waits(sent.1);
+                before.extend(waits.iter().map(|node| (sent.0, *node)));
             }
             // That a message is there says nothing of what its receive waits for.
             if !(is_receive && end == late) {
                 before.extend(graph.waits(end.1).iter().map(|node| (end.0, *node)));
             }
-            if before.contains(&early) {
-                return true;
-            }
-            left.extend(before);
+            left.extend(before.into_iter().filter(|end| seen.len() < LOOKS && seen.insert(*end)));
         }
-        false
+        seen
     }
 
     fn written(self) -> Result<Written, WorkloadError> {

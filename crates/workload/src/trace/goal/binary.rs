@@ -78,6 +78,11 @@ impl Block<'_> {
             .map(|(number, record)| self.record(number, record))
             .collect::<Result<_, String>>()?;
         let (mut tasks, waiting): (Vec<Task>, Vec<_>) = records.into_iter().unzip();
+        // Every number belongs to one record.
+        let told: u64 = waiting.iter().flatten().map(|(count, _)| u64::from(*count)).sum();
+        if told > (numbers.len() / 4) as u64 {
+            return Err("more nodes wait for others than are in the file".into());
+        }
         for (number, [ends, starts]) in (0..nodes).zip(waiting) {
             for (place, (count, first)) in [ends, starts].into_iter().enumerate() {
                 for at in 0..count {
