@@ -94,6 +94,21 @@ fn statements_become_nodes() {
     assert!(check(&trace).is_clean());
 }
 
+/// One computation at a time on a CPU, in the order of the file; CPUs go on side by side.
+#[test]
+fn cpus_go_on_side_by_side() {
+    let lasts = |cpus: [u32; 3]| {
+        let calcs: String = cpus.iter().map(|cpu| format!("calc 1000 cpu {cpu}\n")).collect();
+        let trace = text(&format!("num_ranks 2\nrank 0 {{\n{calcs}}}\nrank 1 {{\n}}\n")).unwrap();
+        let job = Job::new(trace, Algorithms::usual()).unwrap();
+        assert_eq!(job.computing(), end(&job).0);
+        end(&job).0
+    };
+    assert_eq!(lasts([0, 0, 0]), Time::ps(3_000_000));
+    assert_eq!(lasts([0, 1, 0]), Time::ps(2_000_000));
+    assert_eq!(lasts([0, 1, 2]), Time::ps(1_000_000));
+}
+
 /// What waits for a small send waits for what the send waits for; `eager` says what is small.
 #[test]
 fn small_sends_are_over_when_they_are_posted() {
