@@ -283,9 +283,10 @@ def test_counts_and_bytes() -> None:
 
 def test_goodput_is_bytes_over_the_interval_before() -> None:
     """12,500 bytes in a microsecond are 100 Gbps, drawn where the microsecond ends."""
-    kind = ["goodput"] * 3 + ["port"] * 3
-    sampled = {"run": [0] * 6, "name": ["all hosts"] * 3 + ["leaf-0 -> host-0"] * 3, "kind": kind}
-    sampled |= {"time_s": [0.0, 1e-6, 2e-6] * 2, "bytes": [0, 12_500, 6_250, 0, 9_000, 0]}
+    kind = ["goodput"] * 3 + ["port"] * 3 + ["sent"] * 3
+    name = ["all hosts"] * 3 + ["leaf-0 -> host-0"] * 6
+    sampled = {"run": [0] * 9, "name": name, "kind": kind, "time_s": [0.0, 1e-6, 2e-6] * 3}
+    sampled["bytes"] = [0, 12_500, 6_250, 0, 9_000, 0, 0, 12_500, 12_500]
     series = pl.LazyFrame(sampled)
     rows = [row("ecmp", 1, 2e-6) | {"run": 0}]
     (figure,) = goodput.figures(group(rows), series)
@@ -294,7 +295,9 @@ def test_goodput_is_bytes_over_the_interval_before() -> None:
     assert plot.y.title == "goodput [Gbps]"
     assert plot.curves[0].x == pytest.approx((0.0, 1.0, 2.0))
     assert plot.curves[0].y == pytest.approx((0.0, 100.0, 50.0))
-    # It is no queue, and a queue is no goodput.
+    # It is no queue, and a queue is no goodput; nor is what a port has sent a queue.
     (queue,) = queues.figures(group(rows), series)
     assert queue.title.startswith("Queue")
+    assert isinstance(queue.panels[0].plot, Lines)
+    assert max(queue.panels[0].plot.curves[0].y) == pytest.approx(9.0)
     assert goodput.figures(group(rows), series.filter(pl.col("kind") == "port")) == []

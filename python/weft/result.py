@@ -34,8 +34,8 @@ class Result:
     messages: pl.DataFrame
     """One row a message between ranks over the fabric, with `probe.timeline`."""
     series: pl.DataFrame
-    """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch", "goodput"),
-    `bytes`."""
+    """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch", "sent",
+    "goodput"), `bytes`."""
     timing: pl.DataFrame
     """One row a run: `wall_s`, `build_s`, `events`, `threads`. Differs between machines."""
     warnings: list[str]

@@ -21,7 +21,7 @@ use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
 use weft_transport::{MOST_BACKED_OFF, TransportConfig};
-use weft_units::Time;
+use weft_units::{PortId, Time};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -80,9 +80,10 @@ pub struct Series {
     pub time_s: Vec<f64>,
     /// Of what, one for each probe.
     pub names: Vec<String>,
-    /// `"port"`, `"switch"` or `"goodput"`, one for each probe.
+    /// `"port"`, `"switch"`, `"sent"` or `"goodput"`, one for each probe.
     pub kinds: Vec<&'static str>,
-    /// Bytes, one list for each probe; of goodput those of the interval that ends at that time.
+    /// Bytes, one list for each probe; of `"sent"` and `"goodput"` those of the interval that ends at that
+    /// time.
     pub bytes: Vec<Vec<u64>>,
 }
 
@@ -207,8 +208,7 @@ pub fn run_watched(
 /// Refuses probes that would take more memory than there is, as far as the bound tells.
 fn samples(probes: &ProbeConfig, bound: Time) -> Result<(), ExperimentError> {
     let Some(interval) = probes.interval else { return Ok(()) };
-    let series = probes.ports.len() + probes.switches.len() + usize::from(probes.goodput);
-    let count = (bound.0 / interval.0).saturating_mul(series as u64);
+    let count = (bound.0 / interval.0).saturating_mul(probes.series() as u64);
     if count > MOST_SAMPLES as u64 {
         let what = format!("more than {MOST_SAMPLES} samples of queues (at least {count})");
         return Err(too_many_samples(&what));
@@ -307,13 +307,15 @@ fn series(experiment: &Resolved, source: Source, outcome: Outcome) -> Series {
         return Series::default();
     }
     let fabric = &experiment.fabric;
-    let ports = probes.ports.iter().map(|port| fabric.port_name(*port));
+    let ports = |all: &[PortId]| all.iter().map(|port| fabric.port_name(*port)).collect::<Vec<_>>();
     let switches = probes.switches.iter().map(|switch| fabric.name(Node::Switch(*switch)));
     let samples = outcome.series.iter().map(|series| series.bytes.len()).max().unwrap_or(0);
     let time = |sample: usize| Time(interval.0 * sample as u64).as_secs_f64();
     let goodput = probes.goodput.then_some(("all hosts".to_owned(), "goodput"));
-    let named = ports.map(|name| (name, "port"));
-    let named = named.chain(switches.map(|name| (name, "switch"))).chain(goodput);
+    let named = ports(&probes.ports).into_iter().map(|name| (name, "port"));
+    let named = named.chain(switches.map(|name| (name, "switch")));
+    let named = named.chain(ports(&probes.sent).into_iter().map(|name| (name, "sent")));
+    let named = named.chain(goodput);
     let (names, kinds) = named.unzip();
     Series {
         time_s: (0..samples).map(time).collect(),

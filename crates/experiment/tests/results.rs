@@ -208,6 +208,31 @@ fn goodput_counts_payload_once() {
     assert_eq!(number(&without, "cct_s"), number(&found, "cct_s"));
 }
 
+/// What each port sends in each interval adds up to the port's bytes, and no interval has more than
+/// the link carries; also where a link is slow for a while.
+#[test]
+fn sent_bytes_add_up_to_those_of_the_port() {
+    let sent = "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+                link = \"100Gbps\"\n[workload]\npattern = \"permutation\"\nsize = \"400KB\"\n\
+                [balance]\nscheme = \"ecmp\"\n[failures.slow]\nlinks = [\"leaf-0 <-> spine-0\"]\n\
+                kind = \"degraded\"\nlost = 0.9\nstart = \"7us\"\nduration = \"20us\"\n\
+                [probe]\ninterval = \"2us\"\nsent = [\"* -> *\"]\n";
+    for kind in ["shared", "per-port"] {
+        let buffers = format!("{sent}[fabric.switch]\nbuffer_kind = {kind:?}\n");
+        let found = result(&buffers);
+        let bytes = found.links.iter().find(|(name, _)| *name == "bytes");
+        let Some((_, Column::U64(bytes))) = bytes else { panic!("bytes of links") };
+        assert_eq!(found.series.bytes.len(), bytes.len());
+        assert!(found.series.kinds.iter().all(|kind| *kind == "sent"));
+        for (sent, bytes) in found.series.bytes.iter().zip(bytes) {
+            // The last acknowledgement may still be on its way over other links.
+            let (sum, most) = (sent.iter().sum::<u64>(), sent.iter().max().expect("samples"));
+            assert!(sum <= *bytes && *bytes - sum <= 4 * 60, "{sum} of {bytes} under {kind}");
+            assert!(*most <= 25_000 + 4_144, "{most} in an interval under {kind}");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_result() {
     let (one, two) = (result(INCAST), result(INCAST));

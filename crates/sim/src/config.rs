@@ -197,6 +197,8 @@ pub struct ProbeConfig {
     pub ports: Vec<PortId>,
     /// Switches whose whole buffer use is sampled.
     pub switches: Vec<SwitchId>,
+    /// Ports of which it is sampled how much they have sent, whatever becomes of that.
+    pub sent: Vec<PortId>,
     /// How much payload all hosts together have received is sampled.
     pub goodput: bool,
 }

@@ -16,7 +16,7 @@ use crate::messages::Messages;
 use crate::nic::Nics;
 use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::ports::Ports;
-use crate::probes::{Probes, Queue};
+use crate::probes::{Gauge, Probes};
 use crate::queue::EventQueue;
 use crate::reduce::Reduction;
 use crate::switches::Switches;
@@ -227,10 +227,11 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     #[cold]
     fn sample(&mut self) {
         let mut probes = std::mem::take(&mut self.probes);
-        let received = self.counts.goodput(self.config.packet.header);
-        probes.sample(received, |queue| match queue {
-            Queue::Port(port) => self.ports.queued_bytes(self.now, port),
-            Queue::Switch(switch) => self.buffered_bytes(switch),
+        probes.sample(|gauge| match gauge {
+            Gauge::Queue(port) => self.ports.queued_bytes(self.now, port),
+            Gauge::Memory(switch) => self.buffered_bytes(switch),
+            Gauge::Sent(port) => self.ports.sent_bytes(self.now, port),
+            Gauge::Received => self.counts.goodput(self.config.packet.header),
         });
         // Not counted: several partitions with probes sample more often than one with all of them.
         self.counts.totals.events -= 1;

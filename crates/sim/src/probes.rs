@@ -1,4 +1,4 @@
-//! Samples of queues, buffers and goodput.
+//! Samples of queues, buffers, what ports send, and goodput.
 
 use crate::config::{ProbeConfig, RunConfig};
 use crate::outcome::Series;
@@ -18,20 +18,26 @@ pub(crate) struct Probes {
     pub(crate) others_unfinished: bool,
 }
 
-/// Where bytes wait.
+/// What can be read at any time, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Queue {
-    Port(OutPort),
-    Switch(OwnSwitch),
+pub(crate) enum Gauge {
+    /// In the queue of a port.
+    Queue(OutPort),
+    /// In the memory of a switch.
+    Memory(OwnSwitch),
+    /// What a port has sent so far.
+    Sent(OutPort),
+    /// Payload that hosts of this partition have received for the first time so far. All partitions
+    /// have one, at the same place.
+    Received,
 }
 
-/// What is sampled.
+/// A gauge, and of those that only grow what they showed at the last sample: what comes between is
+/// sampled.
 #[derive(Clone, Copy, Debug)]
-enum Probe {
-    Queue(Queue),
-    /// Payload that hosts of this partition received for the first time, and how much of it had been
-    /// there at the last sample. All partitions have one, at the same place.
-    Goodput(u64),
+struct Probe {
+    gauge: Gauge,
+    before: Option<u64>,
 }
 
 /// Half a gigabyte of samples, in all partitions.
@@ -42,14 +48,18 @@ impl Probes {
     pub(crate) fn new(config: &RunConfig, partitioning: &Partitioning, own: u16) -> Probes {
         let ports = config.probes.ports.iter().map(|port| {
             let place = partitioning.ports[*port];
-            (place.partition, Probe::Queue(Queue::Port(place.own)))
+            (place.partition, Probe::level(Gauge::Queue(place.own)))
         });
         let switches = config.probes.switches.iter().map(|switch| {
             let place = partitioning.switches[*switch];
-            (place.partition, Probe::Queue(Queue::Switch(place.own)))
+            (place.partition, Probe::level(Gauge::Memory(place.own)))
         });
-        let goodput = config.probes.goodput.then_some((own, Probe::Goodput(0)));
-        let all = ports.chain(switches).chain(goodput).enumerate();
+        let sent = config.probes.sent.iter().map(|port| {
+            let place = partitioning.ports[*port];
+            (place.partition, Probe::growth(Gauge::Sent(place.own)))
+        });
+        let goodput = config.probes.goodput.then_some((own, Probe::growth(Gauge::Received)));
+        let all = ports.chain(switches).chain(sent).chain(goodput).enumerate();
         let here = all.filter(|(_, (partition, _))| *partition == own);
         Probes {
             interval: config.probes.interval,
@@ -63,12 +73,14 @@ impl Probes {
     pub(crate) fn are_any(&self) -> bool {
         self.interval.is_some() && !self.probes.is_empty()
     }
-    /// Samples all, where so much payload was `received` and `bytes` says what waits elsewhere.
-    pub(crate) fn sample(&mut self, received: u64, bytes: impl Fn(Queue) -> u64) {
-        for (_, probe, series) in &mut self.probes {
-            series.bytes.push(match probe {
-                Probe::Goodput(before) => received - std::mem::replace(before, received),
-                Probe::Queue(queue) => bytes(*queue),
+    /// Samples all; `read` says what a gauge shows.
+    pub(crate) fn sample(&mut self, read: impl Fn(Gauge) -> u64) {
+        for (_, Probe { gauge, before }, series) in &mut self.probes {
+            let shown = read(*gauge);
+            series.bytes.push(match before {
+                None => shown,
+                // Where a rate rises, the packet in service seems longer than it is.
+                Some(before) => shown.saturating_sub(std::mem::replace(before, shown.max(*before))),
             });
         }
         self.rounds += 1;
@@ -93,9 +105,19 @@ pub(crate) fn samples_until(end: Time, interval: Time) -> usize {
     end.0.div_ceil(interval.0) as usize + 1
 }
 
+impl Probe {
+    fn level(gauge: Gauge) -> Probe {
+        Probe { gauge, before: None }
+    }
+    fn growth(gauge: Gauge) -> Probe {
+        Probe { gauge, before: Some(0) }
+    }
+}
+
 impl ProbeConfig {
     /// How many series there are in all.
-    pub(crate) fn series(&self) -> usize {
-        self.ports.len() + self.switches.len() + usize::from(self.goodput)
+    pub fn series(&self) -> usize {
+        let ProbeConfig { ports, switches, sent, goodput, .. } = self;
+        ports.len() + switches.len() + sent.len() + usize::from(*goodput)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Probes> {
     let none = Some(Vec::new());
     let meaning = "queues, as \"leaf-0 -> host-0\"; \"leaf-0 -> spine-*\": all of them";
     let port_names = r.get("ports", Texts, none.clone(), meaning)?;
-    let switch_names = r.get("switches", Texts, none, "whole buffers, as \"leaf-0\"")?;
+    let switch_names = r.get("switches", Texts, none.clone(), "whole buffers, as \"leaf-0\"")?;
     let mut ports = Vec::new();
     for name in &port_names {
         ports.extend(ports_named(fabric, name).map_err(|what| r.wrong("ports", what))?);
@@ -32,12 +32,19 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Probes> {
     for name in &switch_names {
         switches.push(switch_named(fabric, name).map_err(|what| r.wrong("switches", what))?);
     }
+    let meaning = "ports whose bytes on the wire are counted in each interval; names as in ports, \
+                   and \"host-0 -> leaf-0\"";
+    let sender_names = r.get("sent", Texts, none, meaning)?;
+    let mut sent = Vec::new();
+    for name in &sender_names {
+        sent.extend(ports_named(fabric, name).map_err(|what| r.wrong("sent", what))?);
+    }
     let meaning = "the payload that all hosts together receive in each interval";
     let goodput = r.get("goodput", Flag, Some(false), meaning)?;
-    let any = !ports.is_empty() || !switches.is_empty() || goodput;
     let meaning = "of jobs: when each node of each rank and each message begins and ends";
     let timeline = r.get("timeline", Flag, Some(false), meaning)?;
-    let samples = ProbeConfig { interval: any.then_some(interval), ports, switches, goodput };
+    let mut samples = ProbeConfig { interval: None, ports, switches, sent, goodput };
+    samples.interval = (samples.series() > 0).then_some(interval);
     Ok(Probes { samples, timeline })
 }
 

@@ -406,6 +406,11 @@ impl Ports for FifoPorts {
         })
     }
 
+    fn sent_bytes(&self, now: Time, port: OutPort) -> u64 {
+        let fifo = &self.ports[port];
+        self.records[port].sent(fifo.bytes, fifo.backlog(now))
+    }
+
     fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {
         self.commons.as_ref().and_then(|commons| commons.bytes(now, switch))
     }

@@ -161,6 +161,9 @@ pub trait Ports {
     ) -> bool;
     /// Bytes in the queue of `port`.
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64;
+    /// Bytes that `port` has put on the wire so far: all that it ever took in and did not throw away,
+    /// but for what is in its queue.
+    fn sent_bytes(&self, now: Time, port: OutPort) -> u64;
     /// Bytes in the memory of `switch`, where its ports share one: whole packets, until their
     /// last bit has left. `None`: every port has memory of its own.
     fn shared_bytes(&self, _now: Time, _switch: OwnSwitch) -> Option<u64> {

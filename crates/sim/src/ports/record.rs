@@ -61,6 +61,10 @@ impl Record {
     pub(super) fn bytes_of(&self, backlog: Time) -> u64 {
         self.rate.bytes_in(backlog)
     }
+    /// Bytes that have left, of `bytes` that were ever queued and a `backlog` now.
+    pub(super) fn sent(&self, bytes: u64, backlog: Time) -> u64 {
+        (bytes - self.flushed_bytes).saturating_sub(self.bytes_of(backlog))
+    }
     #[cold]
     pub(super) fn drop(&mut self, packet: LostPacket) {
         self.drops += 1;

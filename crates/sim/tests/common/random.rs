@@ -103,6 +103,7 @@ fn assemble(
         interval: Some(Time::us(3)),
         ports: vec![PortId(0), PortId(setup.fabric.hosts())],
         switches: vec![SwitchId(0)],
+        sent: vec![PortId(0), PortId(setup.fabric.hosts())],
         goodput: true,
     };
     setup

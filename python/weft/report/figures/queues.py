@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 _POINTS = 600
 _MOST_FIGURES = 4
 GOODPUT = "goodput"
-"""The kind of samples that are no queues."""
+"""The kind of samples of what hosts receive."""
+_QUEUES = ("port", "switch")
+"""The kinds of samples of what waits somewhere."""
 
 
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One figure for each class of probes, one panel a category, one curve a scheme."""
     import polars as pl
 
-    sampled = series.filter(pl.col("kind") != GOODPUT)
+    sampled = series.filter(pl.col("kind").is_in(_QUEUES))
     names = sampled.select("name", "kind").unique(maintain_order=True).collect()
     classes: dict[tuple[str, ...], list[str]] = {}
     for name, kind in names.iter_rows():
         classes.setdefault(_class(name, kind), []).append(name)
     drawn = []
     for number, probes in enumerate(list(classes.values())[:_MOST_FIGURES]):
-        figure = _figure(grouping, series, probes)
+        figure = _figure(grouping, sampled, probes)
         if figure is not None:
             drawn.append(replace(figure, name=f"queue-{number + 1}"))
     return drawn

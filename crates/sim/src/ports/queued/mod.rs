@@ -503,6 +503,11 @@ impl Ports for QueuePorts {
         self.records[port].bytes_of(self.queued(now, port))
     }
 
+    fn sent_bytes(&self, now: Time, port: OutPort) -> u64 {
+        let queue = &self.ports[port];
+        self.records[port].sent(queue.bytes, queue.backlog(now))
+    }
+
     fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {
         let shared = &self.switches[switch];
         let left = shared.leaving.iter().filter(|packet| packet.at <= now);
