@@ -21,7 +21,7 @@
 //! upper end needs. The interior-point solver only finds them; both are evaluated apart from
 //! it, the upper end in integers. The ends lie within about one part in 10^7 of each other up
 //! to 128 hosts for any traffic (a tenth of a second) and 1024 for uniform traffic (a second);
-//! beyond that the program is not solved, and cuts and a proportional routing leave a wider
+//! beyond that, and in a web page, the program is not solved, and cuts and a proportional routing leave a wider
 //! interval, within which the answer is [`Answer::Borderline`].
 
 mod classes;
@@ -30,6 +30,7 @@ pub mod demands;
 pub mod flow;
 mod network;
 pub mod printed;
+#[cfg(not(target_family = "wasm"))]
 mod program;
 mod routing;
 pub mod verdict;

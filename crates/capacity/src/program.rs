@@ -11,32 +11,25 @@
 use crate::Demands;
 use crate::classes::Classes;
 use crate::network::{CapacityGraph, Edge, Shape, all_pairs, pairs};
-use crate::routing::Routing;
+use crate::routing::{Found, Routing};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver};
 
-/// What the solver found: a routing, and a price of each edge between switches.
-pub(crate) struct Found {
-    pub(crate) routing: Routing,
-    pub(crate) prices: Vec<f64>,
-}
-
 /// With more edges, classes counted once, the solver would take minutes.
 const SOLVED_EDGES: usize = 3_000;
 
-/// Solves the program. `limit` is some upper limit of the share, of its magnitude. In a
-/// large fabric no price is found, and the routing is only a fair one.
-pub(crate) fn solve(network: &CapacityGraph, demands: &Demands, limit: f64) -> Found {
+/// What solving the program finds. `limit` is some upper limit of the share, of its magnitude.
+/// None in a large fabric.
+pub(crate) fn solve(network: &CapacityGraph, demands: &Demands, limit: f64) -> Option<Found> {
     let shape = network.shape;
     let leaves = Classes::leaves(network, demands);
     let cores = Classes::cores(network);
     if 2 * (leaves.len() * shape.mids + shape.pods * cores.len()) > SOLVED_EDGES {
-        let prices = vec![0.0; shape.edges()];
-        return Found { routing: Routing::proportional(network, leaves, cores), prices };
+        return None;
     }
     let program = Program::new(network, demands, leaves, cores, limit);
-    program.solve(network)
+    Some(program.solve(network))
 }
 
 /// Variables are numbered: the share, then `split`, then `over`, the last two row by row as in

@@ -19,6 +19,21 @@ pub(crate) struct Routing {
     pub(crate) over: Vec<f64>,
 }
 
+/// A routing, and a price of each edge between switches.
+pub(crate) struct Found {
+    pub(crate) routing: Routing,
+    pub(crate) prices: Vec<f64>,
+}
+
+impl Found {
+    /// Without a solver there is only a fair routing, and no price.
+    pub(crate) fn fair(network: &CapacityGraph, demands: &Demands) -> Found {
+        let leaves = Classes::leaves(network, demands);
+        let routing = Routing::proportional(network, leaves, Classes::cores(network));
+        Found { routing, prices: vec![0.0; network.shape.edges()] }
+    }
+}
+
 /// Additions of rounded numbers, at most some millions, are off by less.
 const ROUNDING: f64 = 1e-11;
 

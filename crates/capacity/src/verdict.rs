@@ -1,8 +1,11 @@
 //! The answer: whether the demands fit, how much of them does, and what stands in the way.
 
+use crate::Demands;
 use crate::cuts::{self, CutProof};
 use crate::network::{CapacityGraph, Edge, Proof, pairs};
-use crate::{Demands, program};
+#[cfg(not(target_family = "wasm"))]
+use crate::program;
+use crate::routing::Found;
 use weft_fabric::Fabric;
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId};
@@ -84,11 +87,23 @@ pub fn carries(fabric: &Fabric, capacities: &IdVec<PortId, u64>, demands: &Deman
     if even.limit() >= cut.proof.limit() * (1.0 - EQUAL) {
         return verdict(fabric, capacities, &network, demands, Lower::Exact(even), cut);
     }
-    let found = program::solve(&network, demands, cut.proof.limit());
+    let found = solved(&network, demands, &cut.proof);
+    let found = found.unwrap_or_else(|| Found::fair(&network, demands));
     let share = found.routing.share(&network, demands).min(host_share(&network, demands).limit());
     let cut = nicest(&network, demands, cut, &found.prices);
     let lower = if even.limit() >= share { Lower::Exact(even) } else { Lower::Rounded(share) };
     verdict(fabric, capacities, &network, demands, lower, cut)
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn solved(network: &CapacityGraph, demands: &Demands, proof: &Proof) -> Option<Found> {
+    program::solve(network, demands, proof.limit())
+}
+
+/// In a web page there is no solver.
+#[cfg(target_family = "wasm")]
+fn solved(_: &CapacityGraph, _: &Demands, _: &Proof) -> Option<Found> {
+    None
 }
 
 /// Rounding of a quotient.

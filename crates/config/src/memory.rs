@@ -65,7 +65,11 @@ impl Need {
 /// limit of its address space leaves of that. None where the system does not say.
 pub fn available() -> Option<u64> {
     static FOUND: OnceLock<Option<u64>> = OnceLock::new();
-    *FOUND.get_or_init(|| available_in(Path::new("/")))
+    *FOUND.get_or_init(|| {
+        // In a web page there are no files, but addresses end.
+        let addresses = cfg!(target_pointer_width = "32").then_some(1 << u32::BITS);
+        available_in(Path::new("/")).into_iter().chain(addresses).min()
+    })
 }
 
 fn available_in(root: &Path) -> Option<u64> {

@@ -16,6 +16,7 @@
 //! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`memory`] | what a run takes of it, beside what there is |
+//! | `clock` | how long that took |
 //! | [`threads`] | on how many threads |
 //! | [`progress`] | how far a run is |
 //! | `segments` | whether DNLB can balance the workload |
@@ -37,6 +38,7 @@ mod background;
 pub mod bound;
 pub mod capacity;
 pub mod catalogue;
+mod clock;
 mod collectives;
 pub mod columns;
 pub mod completion;
@@ -85,7 +87,7 @@ pub use experiment::{CODE_VERSION, Resolved};
 pub use fabric_tables::{FabricTables, fabric_tables};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use progress::Progress;
-pub use run::{RunError, RunResult, Series, Timing, run, run_watched, work};
+pub use run::{RunError, RunResult, Series, Timing, least_time, run, run_watched, work};
 pub use threads::{Threads, cores};
 pub use trace_convert::{ConvertRequest, trace_convert};
 pub use trace_info::trace_info;

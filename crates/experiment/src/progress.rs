@@ -1,8 +1,8 @@
 //! How much there is to do in a run, and how far it is: for another thread to look at.
 
+use crate::clock::Moment;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 use weft_sim::Work;
 
 /// A run as others see it. Nothing is known until its simulation begins.
@@ -14,7 +14,7 @@ struct Begun {
     work: Work,
     bytes: u64,
     accepted: Arc<AtomicU64>,
-    at: Instant,
+    at: Moment,
     /// Seconds and share when data packets were first seen to arrive.
     first: OnceLock<(f64, f64)>,
 }
@@ -38,15 +38,15 @@ pub struct State {
 impl Progress {
     /// The simulation of so much `work`, of so many `bytes` of payload, begins; `accepted` counts its packets.
     pub(crate) fn begin(&self, work: Work, bytes: u64, accepted: Arc<AtomicU64>) {
-        let _ =
-            self.0.set(Begun { work, bytes, accepted, at: Instant::now(), first: OnceLock::new() });
+        let at = Moment::now();
+        let _ = self.0.set(Begun { work, bytes, accepted, at, first: OnceLock::new() });
     }
     /// How it stands; none before it has begun.
     pub fn state(&self) -> Option<State> {
         let Begun { work, bytes, accepted, at, first } = self.0.get()?;
         let done = accepted.load(Ordering::Relaxed).min(work.packets);
         let share = done as f64 / work.packets.max(1) as f64;
-        let seconds = at.elapsed().as_secs_f64();
+        let seconds = at.seconds_until(Moment::now());
         let first = match share > 0.0 {
             true => *first.get_or_init(|| (seconds, share)),
             false => (0.0, 0.0),

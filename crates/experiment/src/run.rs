@@ -2,6 +2,7 @@
 
 use crate::background;
 use crate::bound::bound;
+use crate::clock::Moment;
 use crate::collectives;
 use crate::columns::{Columns, Row};
 use crate::experiment::Resolved;
@@ -16,7 +17,6 @@ use crate::threads::Threads;
 use crate::time_out;
 use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
@@ -111,6 +111,16 @@ pub fn work(experiment: &Resolved, seed: u64) -> Result<Work, ExperimentError> {
     Ok(least_work(&experiment.run_config(&traffic, failures, seed), u64::MAX))
 }
 
+/// The time that `experiment` takes at least under `seed`, whatever the scheme: its `bound_s`.
+///
+/// # Errors
+/// If the workload cannot be built.
+pub fn least_time(experiment: &Resolved, seed: u64) -> Result<Time, ExperimentError> {
+    let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
+    let failures = failures(experiment, seed)?;
+    Ok(bound(&experiment.fabric, &failures, &traffic, &experiment.packet))
+}
+
 fn failures(experiment: &Resolved, seed: u64) -> Result<Failures, ExperimentError> {
     Failures::new(&experiment.fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))
@@ -127,7 +137,7 @@ pub fn run_watched(
     cancel: &AtomicBool,
     progress: Option<&Progress>,
 ) -> Result<RunResult, RunError> {
-    let started = Instant::now();
+    let started = Moment::now();
     let fabric = &experiment.fabric;
     let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
     let failures = failures(experiment, seed)?;
@@ -146,7 +156,7 @@ pub fn run_watched(
     let threads = threads.of(&config);
     let looping;
     let halted = |halt| halted(experiment, config.transport.rto, halt);
-    let tried = Instant::now();
+    let tried = Moment::now();
     let by_rates = match experiment.fidelity {
         Fidelity::Packet => None,
         // Rates know nothing of what switches do.
@@ -167,15 +177,15 @@ pub fn run_watched(
                 progress.begin(work, all.volume().bytes, simulation.accepted());
             }
             looping = match experiment.fidelity {
-                Fidelity::Packet => Instant::now(),
+                Fidelity::Packet => Moment::now(),
                 _ => tried,
             };
             (Source::Packets, simulation.run(cancel).map_err(halted)?)
         }
     };
     let timing = Timing {
-        wall_s: looping.elapsed().as_secs_f64(),
-        build_s: seconds(started, looping),
+        wall_s: looping.seconds_until(Moment::now()),
+        build_s: started.seconds_until(looping),
         events: outcome.totals.events,
         threads,
     };
@@ -245,10 +255,6 @@ fn remarks(traffic: &Traffic) -> Vec<String> {
     remarks.collect()
 }
 
-fn seconds(from: Instant, to: Instant) -> f64 {
-    to.checked_duration_since(from).unwrap_or(Duration::ZERO).as_secs_f64()
-}
-
 impl Resolved {
     /// Loss recovery and congestion control for `traffic`, with the time-out that suits both.
     pub fn transport_for(&self, traffic: &Traffic, failures: &Failures) -> TransportConfig {
@@ -299,7 +305,7 @@ impl Resolved {
     }
 }
 
-/// The probes' samples with their names: first the ports, then the switches, then goodput.
+/// The probes' samples with their names: the ports, the switches, what ports sent, goodput.
 fn series(experiment: &Resolved, source: Source, outcome: Outcome) -> Series {
     let probes = &experiment.probes;
     let Some(interval) = probes.interval else { return Series::default() };
