@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # The oldest compiler that will do.
-RUST   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := .venv-torch
@@ -11,6 +11,9 @@ WEFT   := $(BIN)/weft
 PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --durations 10
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
+PAGE   := out/web/index.html
+WASM   := wasm32-unknown-unknown
+SOURCES := $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*' -not -path 'crates/web/page*' -not -name '*.py')
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
@@ -22,7 +25,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check docs test-programs soak prerequisites wheel release image bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check docs test-programs soak prerequisites wheel release image bench bench-large build plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -94,14 +97,14 @@ lint: build $(VENV)/dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-	@if test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)"; \
-	then echo "cargo check for wasm32: the simulator and the reader of experiments"; \
-	cargo check -p weft-experiment --target wasm32-unknown-unknown --quiet; \
-	else echo "wasm32: skipped; rustup target add wasm32-unknown-unknown"; fi
+	@if test -d "$$(rustc --print target-libdir --target $(WASM))"; \
+	then echo "cargo check for wasm32: the engine in a web page"; \
+	cargo check -p weft-web --target $(WASM) --quiet; \
+	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
 	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
-	$(BIN)/ruff format --check python tests bench docs packaging
-	$(BIN)/ruff check python tests bench docs packaging
+	$(BIN)/ruff format --check python tests bench docs packaging crates/web
+	$(BIN)/ruff check python tests bench docs packaging crates/web
 	$(BIN)/mypy python
 
 unit: build plugin $(VENV)/dev
@@ -152,11 +155,21 @@ image:  ## a container with Weft (podman or docker)
 
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 
-$(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*')
+$(PLUGIN): $(SOURCES)
 	@echo "building the NCCL plugin (a few minutes the first time) ..."
 	@cargo build --release --quiet -p weft-nccl-plugin
 	@# Another file, not other contents: somebody may be running the old one.
 	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
+
+web: $(PAGE)  ## the engine in a web page, one file that needs no server: out/web/index.html
+	@ls -l $(PAGE) | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
+
+$(PAGE): $(SOURCES) $(wildcard crates/web/page/* crates/web/*.py)
+	@test -d "$$(rustc --print target-libdir --target $(WASM))" \
+		|| { echo "Weft in the browser needs the target: rustup target add $(WASM)" >&2; exit 1; }
+	@echo "building the engine for the browser (a few minutes the first time) ..."
+	@cargo build --profile web --quiet -p weft-web --target $(WASM)
+	@$(PYTHON) crates/web/bundle.py $(TARGET)/$(WASM)/web/weft_web.wasm $@
 
 nccl-volume:  ## the plugin: 1 GiB in one message, a million messages of random sizes (some minutes)
 	cargo test -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
@@ -193,7 +206,7 @@ fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
-$(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*') $(VENV)/ready
+$(NATIVE): $(SOURCES) $(VENV)/ready
 	@echo "building the native core (a few minutes the first time) ..."
 	@# What it needs of Python comes while the compiler works.
 	@if test ! -x $(WEFT); then $(call install,) > $(VENV)/dependencies.log 2>&1 & fi; \
@@ -207,7 +220,7 @@ $(VENV)/dev: pyproject.toml $(VENV)/ready
 	@touch $@
 
 prerequisites:
-	@sh packaging/prerequisites.sh $(PYTHON) $(RUST)
+	@sh packaging/prerequisites.sh $(PYTHON) $(RUST_VERSION)
 
 $(VENV)/ready: pyproject.toml | prerequisites
 	@echo "setting up a Python environment in $(VENV) ..."

@@ -11,26 +11,10 @@ from pathlib import Path
 import pytest
 from plotly.offline import get_plotlyjs
 
+from chromium import CHROMIUM, FLAGS, browser
 from conftest import SMALL, Weft, command
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not installed: `make system-packages` installs it"
-)
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--virtual-time-budget=20000",
-    "--enable-logging=stderr",
-    # Whatever the page asks a network for, it does not get.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-]
+_TO_THE_END = ["--virtual-time-budget=20000", "--enable-logging=stderr"]
 pytestmark = pytest.mark.slow
 SIZES = '"workload.size" = ["16KB", "64KB", "256KB"]\nseeds'
 
@@ -58,7 +42,7 @@ def browse(report: Path, profile: Path, *flags: str) -> tuple[str, str]:
     """Open a page in headless Chromium; its document and the browser's log."""
     where = [f"--user-data-dir={profile}", "--dump-dom", report.as_uri()]
     done = subprocess.run(
-        [str(CHROMIUM), *FLAGS, *flags, *where],
+        [str(CHROMIUM), *FLAGS, *_TO_THE_END, *flags, *where],
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,0 +1,356 @@
+// The page: what the form says is run, and all runs are shown side by side at the same time.
+
+import { ask, stop, Refusal } from "weft/engine";
+import { finish_lines, flow_lines, queue_legend, queue_lines, uplink_map } from "weft/charts";
+import { fabric_picture } from "weft/fabric";
+import { choices_of, show_form } from "weft/form";
+import { bytes, count, element, theme, time as in_words } from "weft/look";
+import { finished, ready } from "weft/run";
+import { EXAMPLES } from "weft/examples";
+import { FIRST, from_hash, interval_for, title, to_hash, toml } from "weft/scenario";
+import { table } from "weft/table";
+
+const $ = (id) => document.getElementById(id);
+/** What is shown: finished runs, their drawings, the time. */
+const shown = { runs: [], drawings: [], span: 1, time: 0, playing: false, look: theme(), bound: 0 };
+let scenario = structuredClone(FIRST);
+/** What the form said before a file was written by hand. */
+let by_form = scenario;
+let choices = null;
+/** How often the file of the form says to look at ports. */
+let interval = "1us";
+/** Rises with each start, so that what an earlier one still says is not shown. */
+let turn = 0;
+/** For tests, and for whoever opens the console: the file and the rows of what is shown. */
+const results = (window.weft = { state: "starting", toml: "", runs: [], ask });
+
+const MOST_RUNS = 6;
+const COARSER = 10;
+
+async function simulate() {
+  const mine = ++turn;
+  stop();
+  busy(true);
+  say("");
+  try {
+    history.replaceState(null, "", `#${await to_hash(scenario)}`);
+    const { file, found, least } = await results_of(mine);
+    if (mine !== turn) return;
+    $("file").value = results.toml = file;
+    results.runs = found.map(({ label, key, text = null, refusal = null }) => ({
+      label,
+      key,
+      row: text,
+      refusal,
+    }));
+    show(found, least.bound_s);
+    const took = found.map(({ ms }) => ms ?? 0);
+    note(`${found.length} runs in ${in_words(Math.max(...took) / 1e3)} each at most, in this browser`);
+    results.state = "done";
+  } catch (error) {
+    if (mine !== turn) return;
+    say(error.message);
+    note("");
+    results.state = "refused";
+    if (!(error instanceof Refusal)) throw error;
+  }
+  busy(false);
+}
+
+/** The file and what comes of its runs. What takes far longer than the bound is looked at less often. */
+async function results_of(mine) {
+  for (let factor = 1; ; factor *= COARSER) {
+    const { file, listed, least } = await plan(factor);
+    if (mine === turn) note(`${listed.length} runs of ${count(least.packet_hops)} packet-hops at least …`);
+    const found = await Promise.all(told_apart(listed).map((one) => result(one)));
+    const too_many = found.some(({ wrong }) => wrong === "probe.interval");
+    if (!too_many || scenario.text !== undefined || mine !== turn) return { file, found, least };
+  }
+}
+
+/** The file, its runs, and what they take at least. A form's file says how often to look at ports. */
+async function plan(factor = 1) {
+  let file = toml(scenario);
+  let { answer } = await ask({ ask: "runs", text: file });
+  const most = answer.runs.length;
+  if (most > MOST_RUNS)
+    throw new Refusal({ line: `${most} runs are more than the ${MOST_RUNS} that are shown; sweep less` });
+  const least = (await ask({ ask: "least", ...answer.runs[0] })).answer;
+  if (scenario.text === undefined) {
+    interval = interval_for(least.bound_s * factor);
+    file = toml(scenario, interval);
+    ({ answer } = await ask({ ask: "runs", text: file }));
+  }
+  $("warnings").replaceChildren(...answer.warnings.map((line) => element("li", { textContent: line })));
+  return { file, listed: answer.runs, least };
+}
+
+/** Runs of one label have their seeds in it. */
+function told_apart(listed) {
+  const several = ({ label }) => listed.filter((one) => one.label === label).length > 1;
+  return listed.map((one) => (several(one) ? { ...one, label: `${one.label}, seed ${one.seed}` } : one));
+}
+
+async function result(one) {
+  try {
+    return ready(one, await ask({ ask: "run", ...one }));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { ...one, refusal: error.message, wrong: error.key };
+  }
+}
+
+function show(runs, bound) {
+  const there = runs.filter(({ row }) => row);
+  Object.assign(shown, { runs: there, bound, time: 0 });
+  shown.span = span();
+  const longest = there.reduce((most, run) => Math.max(most, run.longest), 0);
+  Object.assign(shown, { longest, drawings: [] });
+  $("table").replaceChildren(table(runs, (run) => (run.row ? swatch(there.indexOf(run)) : null)));
+  $("bound").textContent = bound
+    ? `The bound is ${in_words(bound)}: no scheme can be faster on this fabric, with these failures.`
+    : "";
+  const warnings = new Set(there.flatMap((run) => run.warnings));
+  const known = [...$("warnings").children].map((line) => line.textContent);
+  $("warnings").append(
+    ...[...warnings]
+      .filter((line) => !known.includes(line))
+      .map((line) => element("li", { textContent: line })),
+  );
+  const compared = finish_lines(there, bound);
+  shown.drawings.push(compared);
+  $("compared").replaceChildren(legend(there.map(({ label }) => label)), compared.canvas);
+  $("panels").replaceChildren(...there.map(panel));
+  const columns = there.length > 4 ? Math.ceil(there.length / 2) : there.length || 1;
+  $("panels").style.setProperty("--columns", columns);
+  $("longest").textContent = longest ? bytes(longest) : "none";
+  $("results").hidden = false;
+  draw();
+  if (there.length && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+  else move(shown.span);
+}
+
+/** How long the time axis is: all runs, or as much as tells the fast ones apart. */
+function span() {
+  const whole = shown.runs.reduce((most, { row }) => Math.max(most, row.cct_s), shown.bound) * 1.02;
+  const factor = Number($("zoom").value);
+  return factor ? Math.min(whole, factor * shown.bound) : whole;
+}
+
+/** Everything of one run. */
+function panel(run, number) {
+  const fabric = fabric_picture(run);
+  const charts = [uplink_map(run), queue_lines(run, shown.longest), flow_lines(run)];
+  const share = element("progress", { max: 1, value: 0 });
+  share.setAttribute("aria-label", "flows finished");
+  const state = element("span", { className: "state" });
+  shown.drawings.push(...charts, {
+    draw(look, time) {
+      fabric.draw(look, time, shown.longest);
+      const part = finished(run, time);
+      share.value = part;
+      const done = time >= run.row.cct_s;
+      state.textContent = done
+        ? `done at ${in_words(run.row.cct_s)}`
+        : `${Math.floor(part * 100)} % of flows`;
+    },
+    forget() {},
+  });
+  const [map, queues, flows] = charts.map(({ canvas }) => canvas);
+  const heading = (words) => element("h3", { textContent: words });
+  return element(
+    "article",
+    {},
+    element("header", {}, element("h2", {}, swatch(number), run.label), state),
+    share,
+    fabric.canvas,
+    fabric.shown,
+    heading("Uplinks, from idle to busy"),
+    map,
+    element("div", { className: "headed" }, heading("Longest queue"), legend(queue_legend)),
+    queues,
+    heading("Flows, from start to finish; the last 5 % in orange"),
+    flows,
+  );
+}
+
+/** A piece of the line that stands for something. */
+function swatch(number) {
+  const [colour, dash] = [shown.look.line(number), shown.look.dash(number)];
+  const mark = element("span", { className: "swatch" });
+  mark.innerHTML = `<svg width="24" height="8" aria-hidden="true"><line x1="0" y1="4" x2="24" y2="4"
+    stroke="${colour}" stroke-width="3" stroke-dasharray="${dash.join(" ")}"/></svg>`;
+  return mark;
+}
+
+function legend(names) {
+  const items = names.map((name, number) => element("span", {}, swatch(number), name));
+  return element("div", { className: "legend" }, ...items);
+}
+
+/** Paints everything at the present time. */
+function draw() {
+  for (const one of shown.drawings) one.draw(shown.look, shown.time, shown.span);
+  $("time").value = shown.time / shown.span;
+  $("now").textContent = in_words(shown.time);
+}
+
+function move(time) {
+  shown.time = Math.max(0, Math.min(shown.span, time));
+  draw();
+}
+
+/** Seconds in which the whole of it is played, at the usual speed. */
+const WHOLE = 10;
+let last = 0;
+
+function play(on) {
+  shown.playing = on;
+  $("play").textContent = on ? "❚❚ pause" : "▶ play";
+  if (!on) return;
+  if (shown.time >= shown.span) shown.time = 0;
+  last = performance.now();
+  requestAnimationFrame(step);
+}
+
+function step(now) {
+  if (!shown.playing) return;
+  const passed = (Math.max(0, now - last) / 1e3 / WHOLE) * Number($("speed").value);
+  last = now;
+  move(shown.time + passed * shown.span);
+  if (shown.time >= shown.span) return play(false);
+  requestAnimationFrame(step);
+}
+
+function busy(on) {
+  results.state = on ? "running" : results.state;
+  $("run").disabled = on;
+  $("stop").hidden = !on;
+  document.body.classList.toggle("busy", on);
+}
+
+const say = (line) => Object.assign($("error"), { textContent: line, hidden: !line });
+const note = (line) => ($("note").textContent = line);
+
+/** The form or, if the file was written by hand, the file. */
+function show_scenario() {
+  const by_hand = scenario.text !== undefined;
+  $("fields").hidden = by_hand;
+  $("examples").hidden = by_hand;
+  $("by-form").hidden = !by_hand;
+  $("file").value = toml(scenario, interval);
+  $("file-box").open ||= by_hand;
+  if (!by_hand) show_form($("fields"), scenario, choices, () => ($("file").value = toml(scenario, interval)));
+}
+
+function download(name, text, type) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1e4);
+}
+
+async function copy_link() {
+  const link = `${location.href.split("#")[0]}#${await to_hash(scenario)}`;
+  history.replaceState(null, "", link);
+  try {
+    await navigator.clipboard.writeText(link);
+    note("The link is copied: it holds the whole scenario.");
+  } catch {
+    note("The link is in the address bar: it holds the whole scenario.");
+  }
+}
+
+/** All rows as `weft run --json` prints them, but for times of the machine. */
+const rows = () =>
+  `[\n${results.runs
+    .filter(({ row }) => row)
+    .map(({ row }) => row)
+    .join(",\n")}\n]\n`;
+
+function connect() {
+  $("scenario").onsubmit = (event) => {
+    event.preventDefault();
+    simulate();
+  };
+  $("stop").onclick = () => {
+    turn++;
+    stop();
+    busy(false);
+    results.state = "stopped";
+    note("stopped");
+  };
+  $("file").oninput = () => {
+    if (scenario.text === undefined) by_form = scenario;
+    scenario = { text: $("file").value };
+    show_scenario();
+  };
+  $("by-form").onclick = () => {
+    scenario = by_form;
+    show_scenario();
+  };
+  $("copy").onclick = copy_link;
+  $("download").onclick = () => download("scenario.toml", $("file").value, "text/plain");
+  $("rows").onclick = () => download("rows.json", rows(), "application/json");
+  $("play").onclick = () => play(!shown.playing);
+  $("time").oninput = () => {
+    play(false);
+    move($("time").valueAsNumber * shown.span);
+  };
+  $("zoom").onchange = () => {
+    shown.span = span();
+    move(Math.min(shown.time, shown.span));
+  };
+  $("results").addEventListener("seek", ({ detail }) => {
+    play(false);
+    move(detail * shown.span);
+  });
+  $("results").addEventListener("again", () => !shown.playing && draw());
+  $("examples").append(...EXAMPLES.map(example));
+  new ResizeObserver(draw).observe($("results"));
+  matchMedia("(prefers-color-scheme: dark)").onchange = () => {
+    shown.look = theme();
+    for (const one of shown.drawings) one.forget?.();
+    draw();
+  };
+  onhashchange = () => open_link().then(simulate);
+}
+
+function example({ words, ...own }) {
+  const onclick = () => {
+    scenario = structuredClone({ ...FIRST, ...own });
+    show_scenario();
+    simulate();
+  };
+  return element("button", {
+    type: "button",
+    textContent: words,
+    onclick,
+    title: title({ ...FIRST, ...own }),
+  });
+}
+
+/** What the link says, else what the page begins with. */
+async function open_link() {
+  try {
+    scenario = (await from_hash(location.hash)) ?? structuredClone(FIRST);
+  } catch (error) {
+    scenario = structuredClone(FIRST);
+    say(`The link cannot be read: ${error.message}`);
+  }
+  show_scenario();
+}
+
+async function begin() {
+  const { answer } = await ask({ ask: "choices" });
+  choices = choices_of(answer);
+  $("version").textContent = answer.version;
+  connect();
+  await open_link();
+  await simulate();
+}
+
+begin().catch((error) => {
+  say(error.message);
+  results.state = "broken";
+  throw error;
+});

@@ -1,0 +1,213 @@
+"""The page with the engine in it: in a real browser, from a folder, beside the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chromium import Browser, browser
+from conftest import Weft
+
+ROOT = Path(__file__).parent.parent
+TIMES = {"wall_s", "build_s", "events", "threads"}
+"""Columns that depend on the machine."""
+MOST_BYTES = 5_000_000
+SMALL = (
+    "fabric=leaf-spine:leaves=4,spines=4,hosts_per_leaf=4,link=100Gbps,delay=500ns"
+    "&collective=all-reduce:algorithm=recursive-doubling,size=1MB"
+)
+DEAD = (
+    "&failure=dead:kind=down,start=20us,detect=100us,tier=leaf-up,count=1,groups=[0]"
+    "&schemes=ecmp,spray,ethereal,twill&seed=7"
+)
+FAT_TREE = (
+    "fabric=fat-tree:k=4,link=100Gbps,delay=1us&pattern=permutation:size=400KB"
+    "&failure=flaky:kind=flaky,every=20us,length=2us,tier=pod-up,count=1&schemes=reps,drill&seed=3"
+)
+
+
+def _has_target() -> bool:
+    """Whether the compiler has what code for browsers needs."""
+    if shutil.which("rustc") is None:
+        return False
+    ask = ["rustc", "--print", "target-libdir", "--target", "wasm32-unknown-unknown"]
+    found = subprocess.run(ask, capture_output=True, text=True, check=False)
+    return found.returncode == 0 and Path(found.stdout.strip()).is_dir()
+
+
+pytestmark = [
+    pytest.mark.slow,
+    browser,
+    pytest.mark.skipif(
+        not _has_target(), reason="no wasm32: `rustup target add wasm32-unknown-unknown`"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> Path:
+    """The page, built by `make web`."""
+    # Not as a part of the make that may have started the tests.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-s", "web"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return ROOT / "out" / "web" / "index.html"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for all tests of this file."""
+    with Browser(tmp_path_factory.mktemp("profile")) as tab:
+        tab.size(1400, 1000)
+        yield tab
+
+
+def open_page(tab: Browser, page: Path, scenario: str = "") -> dict[str, Any]:
+    """Open the page with a scenario and wait for its results."""
+    tab.said.clear()
+    tab.open(f"{page.as_uri()}#{scenario}")
+    tab.wait_for("window.weft?.state === 'done'", 120)
+    found: dict[str, Any] = tab.evaluate("({toml: weft.toml, runs: weft.runs})")
+    return found
+
+
+def by_command_line(weft: Weft, folder: Path, toml: str) -> tuple[list[dict[str, Any]], set[str]]:
+    """The rows of `weft run` on a file, and the keys of its results."""
+    (folder / "scenario.toml").write_text(toml)
+    done = weft("run", "scenario.toml", "--json", "-q", "--no-report", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), {run.name for run in (folder / "out" / "runs").iterdir()}
+
+
+def text_of(row: dict[str, Any]) -> str:
+    """A row of the command line without times of the machine and the name of the file."""
+    return json.dumps({name: row[name] for name in row if name not in TIMES | {"experiment"}})
+
+
+@pytest.mark.parametrize("scenario", [SMALL + DEAD, FAT_TREE], ids=["dead link", "fat-tree"])
+def test_rows_are_those_of_the_command_line(
+    page: Path, tab: Browser, weft: Weft, tmp_path: Path, scenario: str
+) -> None:
+    """The file that the page hands out gives the same rows, byte for byte, under the same keys."""
+    found = open_page(tab, page, scenario)
+    rows, keys = by_command_line(weft, tmp_path, found["toml"])
+    assert [run["row"] for run in found["runs"]] == [text_of(row) for row in rows]
+    assert {run["key"] for run in found["runs"]} == keys
+    assert tab.said == []
+
+
+ALL = """
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 4
+[workload]
+collective = "all-reduce"
+algorithm = "recursive-doubling"
+size = "256KB"
+[failures.dead]
+tier = "leaf-up"
+groups = [0]
+kind = "down"
+start = "5us"
+detect = "50us"
+duration = "300us"
+[sweep]
+refused = "left-out"
+"balance.scheme" = SCHEMES
+"""
+RUN_ALL = """(async () => {
+  const { answer } = await weft.ask({ ask: "runs", text: TEXT });
+  const rows = await Promise.all(answer.runs.map((one) => weft.ask({ ask: "run", ...one })));
+  return rows.map(({ answer }) => answer.row);
+})()"""
+
+
+def test_every_scheme_runs_alike(page: Path, tab: Browser, weft: Weft, tmp_path: Path) -> None:
+    """Addresses of 32 bits change nothing, whatever the scheme."""
+    listed = json.loads(weft("list", "schemes", "--json").stdout)
+    names = [scheme["name"].replace("-N", "-4") for scheme in listed]
+    text = ALL.replace("SCHEMES", json.dumps(names))
+    rows, _ = by_command_line(weft, tmp_path, text)
+    assert len(rows) > 30
+    open_page(tab, page, SMALL)
+    found = tab.evaluate(RUN_ALL.replace("TEXT", json.dumps(text)))
+    assert found == [text_of(row) for row in rows]
+
+
+def test_the_page_is_small_and_whole(page: Path, tab: Browser) -> None:
+    """One file below 5 MB, which asks no network for anything and shows a panel a scheme."""
+    assert page.stat().st_size < MOST_BYTES
+    assert [path.name for path in page.parent.iterdir()] == ["index.html"]
+    found = open_page(tab, page)
+    assert tab.said == []
+    assert tab.evaluate("document.querySelectorAll('article').length") == len(found["runs"])
+    # What is drawn is more than paper: each canvas has several colours.
+    colours = tab.evaluate("""[...document.querySelectorAll("canvas")].map((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return new Set(new Uint32Array(data.buffer)).size;
+    })""")
+    assert len(colours) == 1 + 4 * len(found["runs"])
+    assert min(colours) > 3
+
+
+def test_a_link_holds_the_whole_scenario(page: Path, tab: Browser) -> None:
+    """What the address bar says after a run gives the same file again; so does a file by hand."""
+    first = open_page(tab, page, SMALL + DEAD)
+    again = open_page(tab, page, tab.evaluate("location.hash").removeprefix("#"))
+    assert again == first
+    by_hand = first["toml"].replace('"1MB"', '"500KB"')
+    tab.evaluate(f"""(() => {{
+      document.querySelector("#file").value = {json.dumps(by_hand)};
+      document.querySelector("#file").dispatchEvent(new Event("input"));
+      document.querySelector("#run").click();
+    }})()""")
+    tab.wait_for(f"weft.state === 'done' && weft.toml === {json.dumps(by_hand)}")
+    other = open_page(tab, page, tab.evaluate("location.hash").removeprefix("#"))
+    assert other["toml"] == by_hand
+    assert other["runs"] != first["runs"]
+
+
+def test_mistakes_are_said_in_one_line(
+    page: Path, tab: Browser, weft: Weft, tmp_path: Path
+) -> None:
+    """The page says what the command line says."""
+    wrong = SMALL.replace("leaves=4", "leaves=zero")
+    tab.open(f"{page.as_uri()}#{wrong}")
+    tab.wait_for("window.weft?.state === 'refused'")
+    line = tab.evaluate("document.querySelector('#error').textContent")
+    (tmp_path / "wrong.toml").write_text(tab.evaluate("document.querySelector('#file').value"))
+    done = weft("run", "wrong.toml")
+    assert done.returncode == 2
+    assert done.stderr.strip() == f"error: wrong.toml: {line}"
+
+
+def test_a_run_can_be_stopped_and_begun_again(page: Path, tab: Browser) -> None:
+    """Also while its engines start."""
+    press = "document.querySelector('#{}').click()"
+    for wait in ("", "await new Promise((done) => setTimeout(done, 100));"):
+        open_page(tab, page, SMALL)
+        tab.evaluate(f"(async () => {{ {press.format('run')}; {wait} {press.format('stop')} }})()")
+        assert tab.evaluate("weft.state") in ("stopped", "done")
+        assert tab.evaluate("document.querySelector('#run').disabled") is False
+        tab.evaluate(press.format("run"))
+        tab.wait_for("weft.state === 'done'")
+        assert tab.said == []
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_nothing_is_wider_than_the_page(page: Path, tab: Browser, width: int) -> None:
+    """On a telephone, too, only the table scrolls, inside itself."""
+    tab.size(width, 900)
+    open_page(tab, page, SMALL)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
