@@ -30,6 +30,7 @@ NOT_RUN = {
     "root": 5,  # Name spaces of the network.
     "hardware": 5,  # Switches, GPUs, several hosts.
     "minutes": 2,
+    "recordings": 1,  # Of real jobs, which are too large to ship.
     "PyTorch": 3,
     "build": 10,  # Changes the code, or sets it up.
 }

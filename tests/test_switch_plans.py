@@ -126,7 +126,9 @@ def test_wrong_options(tmp_path: Path) -> None:
 def test_the_guide_is_right() -> None:
     """Its cluster can be configured, and its table has every key."""
     guide = GUIDE.read_text()
-    example = tomllib.loads(guide.partition("```toml\n")[2].partition("```")[0])
+    example = tomllib.loads(
+        guide.partition('```toml title="cluster.toml"\n')[2].partition("```")[0]
+    )
     found = cluster.from_dict(example)
     made, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "ios")
     assert {file.name for file in made} >= {"leaf-0.cfg", "leaf-0.rollback", "spine-1.cfg"}

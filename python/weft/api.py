@@ -12,11 +12,9 @@ from typing import Any
 
 from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
+from weft.catalogue import KINDS
 from weft.errors import ExperimentError, StallError
 from weft.result import Result
-
-KINDS = ("schemes", "transports", "workloads", "topologies", "presets", "variables")
-"""What `weft list` and `weft.list` know."""
 
 
 def simulate(
@@ -139,8 +137,8 @@ def list_(kind: str) -> list[CatalogueEntry]:
     Each entry has `name`, `summary`, `source`, and `options` with `key`, `default`, `meaning`.
 
     Args:
-        kind: `"schemes"`, `"transports"`, `"workloads"`, `"topologies"`, `"presets"` or
-            `"variables"`.
+        kind: `"schemes"`, `"transports"`, `"workloads"`, `"topologies"`, `"presets"`,
+            `"sections"` or `"variables"`.
 
     Raises:
         ExperimentError: There is no such kind.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def kinds(incomplete: str) -> list[str]:
     """What `weft list` can list."""
-    from weft.cli.list import KINDS
+    from weft.catalogue import KINDS
 
     return _starting(KINDS, incomplete)
 
@@ -21,7 +21,7 @@ def kinds(incomplete: str) -> list[str]:
 def entries(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the kind that was typed before."""
     from weft import api
-    from weft.cli.list import KINDS
+    from weft.catalogue import KINDS
 
     kind = ctx.params.get("kind")
     return _starting(_names(getattr(api, kind)()), incomplete) if kind in KINDS else []

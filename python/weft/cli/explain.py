@@ -63,7 +63,7 @@ def _mend(key: str, known: Sequence[Key]) -> str:
     """What helps: a key that is like it, or the list that has a value of this name."""
     from weft import api
     from weft.analysis import keys
-    from weft.cli.list import KINDS
+    from weft.catalogue import KINDS
 
     for kind in KINDS:
         if any(entry["name"] == key for entry in getattr(api, kind)()):

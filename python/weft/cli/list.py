@@ -10,21 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.catalogue import KINDS
 from weft.cli import completion
 
 if TYPE_CHECKING:
     from weft._types import CatalogueEntry, CatalogueOption
 
 NOTHING = '""'
-KINDS = {
-    "schemes": "load balancers",
-    "transports": "congestion controls and loss recoveries",
-    "workloads": "patterns, collectives and their algorithms, files, traces, models",
-    "topologies": "fabrics, and files that describe one",
-    "presets": "keys that go together",
-    "sections": "the other keys of an experiment: failures, probes, limits, sweeps, reports",
-    "variables": "environment variables of the NCCL plugin and the PyTorch back end",
-}
 
 
 def list_(

@@ -29,6 +29,12 @@ _PRINTED = (
     ("value", "required", "a number, or a range of two", "a printed value, ratio or difference"),
     ("by", "none", "a swept key", "whose values the keys of values, or the entries of order, are"),
     ("values", "none", _RUNS, "several printed values, by the value of the key in by"),
+    (
+        "nccl_tests",
+        "none",
+        "a path from the experiment's folder",
+        "the output of nccl-tests: a printed value for each of its sizes",
+    ),
     ("of", "none", _RUNS, "of a ratio or difference: its runs, beside where"),
     ("over", "none", _RUNS, "of a ratio: the runs that are divided by"),
     ("minus", "none", _RUNS, "of a difference: the runs that are taken away"),

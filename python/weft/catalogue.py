@@ -1,0 +1,12 @@
+"""What `weft list` and `weft.list` can list. Imports nothing: `--help` names it, too."""
+
+KINDS = {
+    "schemes": "load balancers",
+    "transports": "congestion controls and loss recoveries",
+    "workloads": "patterns, collectives and their algorithms, files, traces, models",
+    "topologies": "fabrics, and files that describe one",
+    "presets": "keys that go together",
+    "sections": "the other keys of an experiment: failures, probes, limits, sweeps, reports",
+    "variables": "environment variables of the NCCL plugin and the PyTorch back end",
+}
+"""Each kind with what it holds; `weft.api` has a function of the same name."""
