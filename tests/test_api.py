@@ -154,7 +154,7 @@ def test_frames_for_pandas(small: Path) -> None:
     if importlib.util.find_spec("pandas") and importlib.util.find_spec("pyarrow"):
         assert list(result.to_pandas("flows").columns) == result.flows.columns
     else:
-        with pytest.raises(package.ExperimentError, match=r"pip install 'weft-fabric\[notebook\]'"):
+        with pytest.raises(package.ExperimentError, match="run: pip install pandas pyarrow"):
             result.to_pandas()
 
 
@@ -163,3 +163,51 @@ def test_list_has_what_the_command_line_lists(weft: Weft) -> None:
     assert package.list("schemes") == json.loads(weft("list", "schemes", "--json").stdout)
     with pytest.raises(package.ExperimentError, match="use one of schemes, transports"):
         package.list("scheme")
+
+
+def test_compare_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
+    """Short forms and tables alike, with further sections and a sweep."""
+    fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
+    words = ("--fabric", fabric, "--workload", "all-to-all:size=16KB", "--schemes", "ecmp,spray")
+    swept = ("--sweep", "workload.size=16KB,32KB", "--transport", "congestion=swift")
+    done = weft("compare", *words, *swept, "-o", "out", "-q", "--no-report")
+    assert done.returncode == 0, done.stderr
+    result = package.compare(
+        fabric,
+        {"pattern": "all-to-all", "size": "16KB"},
+        ["ecmp", "spray"],
+        sweep={"workload.size": ["16KB", "32KB"]},
+        transport={"congestion": "swift"},
+    )
+    columns = ["scheme", "size_bytes", "seed", "cct_s", "bound_s"]
+    order = ["scheme", "size_bytes", "seed"]
+    kept = package.load(tmp_path / "out").runs
+    assert_frame_equal(result.runs.select(columns).sort(order), kept.select(columns).sort(order))
+
+
+def test_plan_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
+    """From files, and from dicts; it is verified, and saved as the command does."""
+    cluster = """
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+link = "100Gbps"
+"""
+    (tmp_path / "cluster.toml").write_text(cluster)
+    words = ("--workload", "all-reduce:size=1MB", "--scheme", "ethereal", "-o", "out")
+    assert weft("plan", "cluster.toml", *words).returncode == 0
+    made = package.plan(tmp_path / "cluster.toml", "all-reduce:size=1MB")
+    made.save(tmp_path / "saved")
+    ours, theirs = (
+        json.loads((tmp_path / name / "plan.json").read_text()) for name in ("saved", "out")
+    )
+    assert ours["steps"] == theirs["steps"]
+    assert all(one.seconds >= one.bound_s for one in made.verify())
+    job = {"workload": {"collective": "all-reduce", "size": "1MB"}}
+    assert package.plan(tomllib.loads(cluster), job).document["steps"] == ours["steps"]
+    assert "lower bound" in str(made)
+    assert "<pre>" in made._repr_html_()
+    with pytest.raises(package.ExperimentError, match="both as dicts, or neither"):
+        package.plan(tomllib.loads(cluster), "all-reduce:size=1MB")

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,13 @@ def test_doctor_names_what_is_missing_and_the_mend(weft: Weft, tmp_path: Path) -
         assert found[part]["state"] == "missing"
         assert found[part]["remedy"]
     assert "apt-get install nftables" in weft("doctor").stdout or shutil.which("nft")
+
+
+def test_extras_are_those_of_the_project() -> None:
+    """`weft doctor` asks for the packages that pyproject.toml names."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra, packages in version.EXTRAS.items():
+        assert [re.split(r"[<>=]", one)[0] for one in told[extra]] == packages
 
 
 def test_plugin_path_is_a_file_or_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

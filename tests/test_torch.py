@@ -19,5 +19,5 @@ def test_without_pytorch_one_line_says_so() -> None:
     line = done.stderr.strip().splitlines()[-1]
     assert line == (
         "ModuleNotFoundError: weft.torch needs PyTorch, which is not installed; "
-        "run: pip install 'weft-fabric[torch]'"
+        "run: pip install torch"
     )

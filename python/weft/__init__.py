@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from weft._native import code_version
     from weft.api import (
         capacity,
+        compare,
         load,
+        plan,
         schemes,
         simulate,
         topologies,
@@ -25,21 +27,24 @@ if TYPE_CHECKING:
     )
     from weft.api import list_ as list
     from weft.errors import Cancelled, ExperimentError, StallError
-    from weft.result import Result
+    from weft.result import Plan, Result
     from weft.version import __version__, nccl_plugin_path
 
 __all__ = [
     "Cancelled",
     "ExperimentError",
+    "Plan",
     "Result",
     "StallError",
     "WeftWarning",
     "__version__",
     "capacity",
     "code_version",
+    "compare",
     "list",
     "load",
     "nccl_plugin_path",
+    "plan",
     "schemes",
     "simulate",
     "topologies",

@@ -1,4 +1,4 @@
-"""Weft from Python: `simulate`, `load`, `capacity`, and lists of what can be simulated."""
+"""Weft from Python: `simulate`, `compare`, `plan`, `capacity`, and lists of what there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import operator
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import KINDS
 from weft.errors import ExperimentError, StallError
-from weft.result import Result
+from weft.result import Plan, Result
 
 
 def simulate(
@@ -73,6 +73,71 @@ def simulate(
         warnings=odd,
         summary=summary.of(checked, views.of(checked, rows), len(rows)),
     )
+
+
+def compare(
+    fabric: str | Mapping[str, Any],
+    workload: str | Mapping[str, Any],
+    schemes: Sequence[str] = ("ecmp", "spray", "reps", "ethereal"),
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    threads: int | None = None,
+    **sections: Mapping[str, Any],
+) -> Result:
+    """Compare schemes on a fabric: `weft compare`.
+
+    Args:
+        fabric: A short form such as `"leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps"`, or
+            a table of `[fabric]`.
+        workload: The same: `"all-reduce:size=64MB"`, or a table of `[workload]`.
+        schemes: Names of `weft.list("schemes")`.
+        seeds: As in `simulate`, and so are `jobs` and `threads`.
+        jobs: Simulations side by side.
+        threads: Cores for one simulation.
+        sections: Further sections of an experiment, as `transport={"congestion": "swift"}` or
+            `failures={"one": {"links": ["leaf-0 <-> spine-0"], "kind": "down"}}`.
+
+    Raises:
+        ExperimentError: Something is wrong; one line says what, and how to correct it.
+        StallError: Some runs stopped making progress.
+    """
+    from weft.study import inputs
+
+    experiment = inputs.comparison(fabric, workload, schemes)
+    swept = experiment["sweep"] | sections.pop("sweep", {})
+    whole = experiment | sections | {"sweep": swept}
+    return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)
+
+
+def plan(
+    cluster: str | os.PathLike[str] | Mapping[str, Any],
+    job: str | os.PathLike[str] | Mapping[str, Any],
+    scheme: str = "ethereal",
+    *,
+    seed: int = 1,
+) -> Plan:
+    """Plan the paths of a job on a cluster: `weft plan`.
+
+    Args:
+        cluster: The path of a cluster file, or a dict of its shape.
+        job: The path of a job file (`.toml`) or a workload in short form, as
+            `"all-reduce:size=64MB"`; with a dict as cluster a dict of the shape of a job file.
+        scheme: A scheme that chooses paths when messages are posted.
+        seed: Of all that is random.
+
+    Raises:
+        ExperimentError: Something is wrong, or the scheme cannot be planned.
+    """
+    from weft.plans import make
+
+    seed = _count("seed", seed, 0) or 0
+    if isinstance(cluster, Mapping) and isinstance(job, Mapping):
+        return Plan(make.of(cluster, job, scheme, seed=seed))
+    if isinstance(cluster, Mapping) or isinstance(job, Mapping):
+        raise ExperimentError("plan: give cluster and job both as dicts, or neither")
+    is_file = isinstance(job, os.PathLike) or job.endswith(".toml")
+    return Plan(make.make(Path(cluster), Path(job) if is_file else str(job), scheme, seed))
 
 
 def load(directory: str | os.PathLike[str]) -> Result:

@@ -59,9 +59,7 @@ def _findings() -> Iterator[Finding]:
     yield _rdma()
     yield _test_bed()
     yield _tool(("nft",), "nftables", "test beds with --rules nftables", "apt-get install nftables")
-    yield _tool(
-        ("vtysh", "/usr/lib/frr/zebra"), "FRR", "tests of its configurations", "apt-get install frr"
-    )
+    yield _tool(("vtysh",), "FRR", "tests of its configurations", "apt-get install frr")
     yield _tool(
         ("qemu-system-x86_64",),
         "QEMU",
@@ -69,8 +67,8 @@ def _findings() -> Iterator[Finding]:
         "apt-get install qemu-system-x86",
     )
     yield _tool(BROWSERS, "browser", "tests of reports and pages", "apt-get install chromium")
-    for extra, module in version.EXTRAS.items():
-        yield _package(extra, module)
+    for extra, packages in version.EXTRAS.items():
+        yield _packages(extra, packages)
 
 
 def _simulator() -> Finding:
@@ -129,10 +127,14 @@ def _tool(names: tuple[str, ...], part: str, use: str, remedy: str) -> Finding:
     return Finding(part, "works", path, use)
 
 
-def _package(extra: str, module: str) -> Finding:
-    use = _USES[extra]
-    try:
-        return Finding(module, "works", importlib.metadata.version(module), use)
-    except importlib.metadata.PackageNotFoundError:
-        mend = f"pip install '{version.DISTRIBUTION}[{extra}]'"
-        return Finding(module, "missing", "not installed", use, mend)
+def _packages(extra: str, packages: list[str]) -> Finding:
+    found, lacking = [], []
+    for name in packages:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            lacking.append(name)
+    if not lacking:
+        return Finding(extra, "works", ", ".join(found), _USES[extra])
+    what = f"{', '.join(lacking)} not installed"
+    return Finding(extra, "missing", what, _USES[extra], f"pip install {' '.join(lacking)}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import ExperimentError
-from weft.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from weft.plans.verify import Checked
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Result:
         return notebook.html(self.runs)
 
     def to_pandas(self, frame: str = "runs") -> pd.DataFrame:
-        """One of the frames for Pandas, which needs `pip install 'weft-fabric[notebook]'`.
+        """One of the frames for Pandas, which needs `pip install pandas pyarrow`.
 
         Args:
             frame: `"runs"`, `"flows"`, `"links"`, `"collectives"`, `"nodes"`, `"messages"`,
@@ -73,5 +77,41 @@ class Result:
             found: pl.DataFrame = getattr(self, frame)
             return found.to_pandas()
         except ImportError as error:
-            what = "to_pandas: pandas and pyarrow are needed; run: "
-            raise ExperimentError(f"{what}pip install '{DISTRIBUTION}[notebook]'") from error
+            raise ExperimentError(
+                "to_pandas: pandas and pyarrow are needed; run: pip install pandas pyarrow"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan` returns: which path every part of a job takes, and how good that is."""
+
+    document: dict[str, Any]
+    """What `plan.json` holds (docs/plans.md): `steps` with loads and certificates, `links`,
+    `seconds` on the busiest links, `bound_s`, ..."""
+
+    def __str__(self) -> str:
+        """What `weft plan` prints."""
+        from weft.plans import show
+
+        return show.text(self.document)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write what `weft plan -o` writes, for `weft switch-config` and `WEFT_CONFIG`."""
+        from weft.plans import folder
+
+        folder.write(self.document, Path(directory))
+
+    def verify(self) -> list[Checked]:
+        """Compute loads and bounds again, from the plan alone; one answer for each step.
+
+        Raises:
+            ExperimentError: Something does not agree: the step, the link, both numbers.
+        """
+        from weft.plans import verify
+
+        return verify.verify(self.document)

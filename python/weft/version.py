@@ -14,14 +14,12 @@ __version__ = f"{_native.version}+{_native.commit}" if _native.commit else _nati
 PLUGIN = Path(__file__).parent / "libnccl-net-weft.so"
 """NCCL's network plugin: in wheels, or where `make plugin` puts it."""
 
-DISTRIBUTION = "weft-fabric"
-"""What pip installs; `weft` on PyPI is another project."""
 EXTRAS = {
-    "dask": "distributed",
-    "notebook": "ipykernel",
-    "torch": "torch",
+    "dask": ["distributed"],
+    "notebook": ["ipykernel", "pandas", "pyarrow"],
+    "torch": ["torch"],
 }
-"""Extras of the distribution, each with a module that it brings."""
+"""Extras of the distribution, as in pyproject.toml; each package has a module of the same name."""
 
 
 def nccl_plugin_path() -> str:
@@ -40,7 +38,9 @@ def nccl_plugin_path() -> str:
 
 def features() -> list[str]:
     """What this installation has beyond simulating: `nccl-plugin`, and extras by their names."""
-    extras = [name for name, module in EXTRAS.items() if importlib.util.find_spec(module)]
+    extras = [
+        name for name, packages in EXTRAS.items() if all(map(importlib.util.find_spec, packages))
+    ]
     return [*(["nccl-plugin"] if PLUGIN.exists() else []), *extras]
 
 

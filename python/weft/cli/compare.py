@@ -169,12 +169,7 @@ def run_comparison(
     from weft.cli import simulations
     from weft.study import inputs
 
-    experiment: dict[str, Any] = {
-        "title": f"{workload} on {fabric}",
-        "fabric": inputs.table_of("fabric", fabric),
-        "workload": inputs.table_of("workload", workload),
-        "sweep": {"balance.scheme": list(schemes)},
-    }
+    experiment = inputs.comparison(fabric, workload, schemes)
     if measured is not None:
         put_beside(experiment, measured)
     told = list(sections(transport=transport))

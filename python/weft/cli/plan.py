@@ -13,10 +13,7 @@ import typer
 from weft.cli import completion, options
 
 if TYPE_CHECKING:
-    from weft.plans.file import Plan
     from weft.study.inputs import Overrides
-
-_PICTURE = "loads.png"
 
 
 def plan(
@@ -102,7 +99,7 @@ def plan(
     Exit status: 0 the plan is made, or the file is correct; 2 bad input, or it is not correct.
     """
     from weft import ExperimentError
-    from weft.plans import make, show
+    from weft.plans import folder, make, show
 
     if verify:
         return _verify(cluster, json)
@@ -116,7 +113,7 @@ def plan(
         return _compare(cluster, work, schemes, seed, output, changes, json)
     made = make.make(cluster, work, schemes[0], seed, changes)
     if output is not None:
-        _write(made, output)
+        folder.write(made, output)
     if json:
         print(json_.dumps(made, indent=1))
         return 0
@@ -125,7 +122,7 @@ def plan(
     parts += [show.host(made, host)] if host is not None else []
     print("\n\n".join(parts))
     if output is not None:
-        print(f"\n{output}/{', '.join(_written(output))}")
+        print(f"\n{output}/{', '.join(folder.written(output))}")
     return 0
 
 
@@ -140,14 +137,14 @@ def _compare(
 ) -> int:
     """Plan the job under several schemes, and show how good the plans are."""
     from weft import ExperimentError
-    from weft.plans import make, show
+    from weft.plans import folder, make, show
 
     if not schemes:
         raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
     made = [make.make(cluster, work, scheme, seed, changes) for scheme in schemes]
     if output is not None:
         for scheme, one in zip(schemes, made, strict=True):
-            _write(one, output / scheme)
+            folder.write(one, output / scheme)
     print(json_.dumps(made, indent=1) if json else show.compared(made))
     return 0
 
@@ -162,22 +159,3 @@ def _verify(path: Path, json: bool) -> int:
     else:
         print(show.checked(found))
     return 0
-
-
-def _write(made: Plan, output: Path) -> None:
-    """Write all files of a plan into a directory."""
-    from weft.errors import writing
-    from weft.plans import file, plot, show
-
-    file.write(made, output / file.NAME)
-    with writing(output):
-        show.tables(made, output)
-        plot.draw(made, output / _PICTURE)
-
-
-def _written(output: Path) -> list[str]:
-    """The files of a plan that are in a directory: no pieces if there are too many."""
-    from weft.plans import file
-
-    names = (file.NAME, "loads.parquet", "pieces.parquet", _PICTURE)
-    return [name for name in names if (output / name).exists()]

@@ -3,7 +3,7 @@
 | module | what it does |
 |---|---|
 | `make` | plans a job on a cluster |
-| `file` | reads and writes the plan file |
+| `file`, `folder` | reads and writes the plan file, and what else `weft plan -o` leaves |
 | `network` | the paths of pieces and the loads of links, from a plan file alone |
 | `verify` | computes loads and bounds again, and compares |
 | `certificate` | checks the proof of the lower bound of a step |

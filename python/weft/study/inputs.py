@@ -150,6 +150,23 @@ def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
     return table
 
 
+def comparison(
+    fabric: str | Mapping[str, Any], workload: str | Mapping[str, Any], schemes: Sequence[str]
+) -> dict[str, Any]:
+    """The experiment that compares schemes; fabric and workload in short form, or as tables."""
+
+    def table(kind: Literal["fabric", "workload"], told: str | Mapping[str, Any]) -> dict[str, Any]:
+        return table_of(kind, told) if isinstance(told, str) else dict(told)
+
+    words = [told if isinstance(told, str) else "a table" for told in (workload, fabric)]
+    return {
+        "title": " on ".join(words),
+        "fabric": table("fabric", fabric),
+        "workload": table("workload", workload),
+        "sweep": {"balance.scheme": list(schemes)},
+    }
+
+
 def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:
     """The experiments, with a number added to names that occur more than once."""
     seen: dict[str, int] = {}

@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
     raise ModuleNotFoundError(
-        "weft.torch needs PyTorch, which is not installed; run: pip install 'weft-fabric[torch]'",
+        "weft.torch needs PyTorch, which is not installed; run: pip install torch",
         name="torch",
     ) from None
 
