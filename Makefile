@@ -25,7 +25,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check docs test-programs soak prerequisites wheel release image bench bench-large build plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check docs test-programs soak prerequisites wheel release image bench bench-large beside build plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -139,6 +139,9 @@ bench:  ## packet-hops per second on one core and two (4 minutes); the record go
 
 bench-large: build  ## large collectives and training iterations: time and memory (25 minutes); records as above
 	$(BIN)/python bench/large.py
+
+beside: build  ## Weft beside other simulators on the same files: OTHERS="--htsim PATH --loggopsim PATH --astra-sim PATH"
+	$(BIN)/python bench/beside.py $(OTHERS)
 
 # Processors that wheels are for.
 PROCESSORS ?= x86_64 aarch64

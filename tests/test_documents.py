@@ -28,7 +28,7 @@ PAGES = [
 ]
 NOT_RUN = {
     "root": 5,  # Name spaces of the network.
-    "hardware": 5,  # Switches, GPUs, several hosts.
+    "hardware": 6,  # Switches, GPUs, several hosts, other simulators.
     "minutes": 2,
     "recordings": 1,  # Of real jobs, which are too large to ship.
     "PyTorch": 3,
