@@ -78,7 +78,7 @@ def simulate(
 def compare(
     fabric: str | Mapping[str, Any],
     workload: str | Mapping[str, Any],
-    schemes: Sequence[str] = ("ecmp", "spray", "reps", "ethereal"),
+    schemes: Sequence[str] | None = None,
     *,
     seeds: int | None = None,
     jobs: int | None = None,
@@ -91,7 +91,7 @@ def compare(
         fabric: A short form such as `"leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps"`, or
             a table of `[fabric]`.
         workload: The same: `"all-reduce:size=64MB"`, or a table of `[workload]`.
-        schemes: Names of `weft.list("schemes")`.
+        schemes: Names of `weft.list("schemes")`; default: those of `weft compare`.
         seeds: As in `simulate`, and so are `jobs` and `threads`.
         jobs: Simulations side by side.
         threads: Cores for one simulation.
@@ -104,7 +104,7 @@ def compare(
     """
     from weft.study import inputs
 
-    experiment = inputs.comparison(fabric, workload, schemes)
+    experiment = inputs.comparison(fabric, workload, schemes or inputs.DEFAULT_SCHEMES)
     swept = experiment["sweep"] | sections.pop("sweep", {})
     whole = experiment | sections | {"sweep": swept}
     return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)

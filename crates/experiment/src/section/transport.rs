@@ -8,7 +8,7 @@ use crate::error::ExperimentError;
 use crate::kind::{Integer, OneOf, Or, Span};
 use crate::pace::{PaceConfig, Subflows};
 use crate::reader::{Asked, Reader, keys_asked_by};
-use weft_balance::scheme::SchemeConfig;
+use weft_balance::scheme::{SCHEMES, SchemeConfig};
 use weft_transport::{
     CongestionConfig, PathScale, RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig,
 };
@@ -130,12 +130,12 @@ pub(crate) fn read(
     Ok(TransportSection { transport, pace, warning })
 }
 
-/// The keys of `[transport]`, with those of what is usual under ECMP.
+/// The keys of `[transport]`, with those of what is usual under the first scheme, which hashes flows.
 pub(crate) fn section_keys() -> Vec<Asked> {
     let (round_trip, line) = (Time::us(1), Rate::gbps(100));
     let context = Context { bdp: 1, round_trip, line, oversubscribed: false };
-    let (ecmp, _) = SchemeConfig::resolve("ecmp", &[]).expect("it is in the registry");
-    keys_asked_by("transport", |r| read(r, &context, &ecmp))
+    let (scheme, _) = SchemeConfig::resolve(SCHEMES[0].name, &[]).expect("it is in the registry");
+    keys_asked_by("transport", |r| read(r, &context, &scheme))
 }
 
 /// Whether these go together.
