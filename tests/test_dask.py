@@ -32,7 +32,7 @@ spines = 4
 hosts_per_leaf = 8
 [workload]
 pattern = "all-to-all"
-size = "512KB"
+size = "2MB"
 [sweep]
 "balance.scheme" = ["ecmp", "spray"]
 seeds = 3

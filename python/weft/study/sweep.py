@@ -158,9 +158,12 @@ class _Sweep:
 
     def _run(self, missing: Sequence[RunSpec], executor: Executor, forecast: Forecast) -> None:
         executor.begin(missing, self._store, forecast)
+        # Who simulates, before the first run that has ended.
+        self._tell(executor)
         left, looked = len(missing), 0.0
         while left:
             some = executor.ended(_POLL_S)
+            self._tell(executor)
             left -= len(some)
             for one in some:
                 self._ended(one, forecast)
@@ -168,10 +171,12 @@ class _Sweep:
                 self._look(executor, forecast)
                 looked = time.monotonic()
 
-    def _look(self, executor: Executor, forecast: Forecast) -> None:
-        """Tell the reporter how far the runs are that have begun."""
+    def _tell(self, executor: Executor) -> None:
         for remark in executor.remarks():
             self._reporter.announce(remark)
+
+    def _look(self, executor: Executor, forecast: Forecast) -> None:
+        """Tell the reporter how far the runs are that have begun."""
         begun = list(executor.active())
         forecast.side_by_side = max(1, executor.side_by_side)
         forecast.update(begun)
