@@ -25,13 +25,13 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check docs test-programs soak prerequisites wheel release image bench bench-large beside build plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check docs test-programs soak prerequisites wheel release image bench bench-large beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
-demo: build  ## ECMP against spraying against Ethereal: tables, out/demo/report.html
+demo: $(VENV)/quick  ## ECMP against spraying against Ethereal: tables, out/demo/report.html
 	$(WEFT) demo -o out/demo
 
 all-schemes: build  ## every scheme in every scenario: one table, one heat map (eleven minutes)
@@ -207,15 +207,29 @@ fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 		cargo +nightly fuzz run --features plugin $$target -- -max_total_time=600 -print_final_stats=1 || exit 1; \
 	done
 
-build: $(NATIVE)  ## the virtual environment with the native core in it
-
-$(NATIVE): $(SOURCES) $(VENV)/ready
-	@echo "building the native core (a few minutes the first time) ..."
-	@# What it needs of Python comes while the compiler works.
+# Builds the native core as a profile of Cargo.toml says; what it needs of Python comes meanwhile.
+define core
 	@if test ! -x $(WEFT); then $(call install,) > $(VENV)/dependencies.log 2>&1 & fi; \
-	$(call quietly,$(BIN)/maturin develop --release --skip-install); wait
-	@test -x $(WEFT) || { $(call quietly,$(BIN)/maturin develop --release); }
+	$(call quietly,$(BIN)/maturin develop --profile $(1) --skip-install); wait
+	@test -x $(WEFT) || { $(call quietly,$(BIN)/maturin develop --profile $(1)); }
+endef
+
+build: $(VENV)/core  ## the virtual environment with the native core in it
+
+$(VENV)/core: $(SOURCES) $(VENV)/ready
+	@echo "building the native core (a few minutes the first time) ..."
+	$(call core,release)
 	@touch $@
+
+# The demo takes what is there, or a core that is built in less time; `make build` replaces that.
+$(VENV)/quick: $(SOURCES) $(VENV)/ready
+	@if test -e $(VENV)/core; then $(MAKE) --no-print-directory build; \
+	else $(MAKE) --no-print-directory quick-core; fi
+	@touch $@
+
+quick-core:
+	@echo "building the native core, not yet at its fastest (two minutes) ..."
+	$(call core,quick)
 
 $(VENV)/dev: pyproject.toml $(VENV)/ready
 	@echo "installing what checks, tests and the documentation need ..."
