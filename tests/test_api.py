@@ -21,6 +21,7 @@ from polars.testing import assert_frame_equal
 
 import weft as package
 from conftest import SMALL, Weft
+from weft import catalogue
 
 
 def test_simulate_takes_a_dict_and_a_path(small: Path) -> None:
@@ -128,6 +129,7 @@ def test_load_gives_what_the_command_line_wrote(weft: Weft, small: Path, tmp_pat
         for name in ("runs", "flows", "links", "series"):
             assert_frame_equal(getattr(loaded, name), getattr(simulated, name))
         assert loaded.summary == simulated.summary
+        assert loaded.warnings == simulated.warnings
     with pytest.raises(package.ExperimentError, match="no results there"):
         package.load(tmp_path / "nowhere")
 
@@ -160,7 +162,8 @@ def test_frames_for_pandas(small: Path) -> None:
 
 def test_list_has_what_the_command_line_lists(weft: Weft) -> None:
     """And names the kinds that there are."""
-    assert package.list("schemes") == json.loads(weft("list", "schemes", "--json").stdout)
+    for kind in catalogue.KINDS:
+        assert package.list(kind) == json.loads(weft("list", kind, "--json").stdout)
     with pytest.raises(package.ExperimentError, match="use one of schemes, transports"):
         package.list("scheme")
 

@@ -8,13 +8,17 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import KINDS
 from weft.errors import ExperimentError, StallError
 from weft.result import Plan, Result
+
+if TYPE_CHECKING:
+    from weft.study.store import Store
+    from weft.study.study import Study
 
 
 def simulate(
@@ -60,10 +64,7 @@ def simulate(
     checked = whole.experiments[0]
     listed = whole.listed(kept)
     rows = whole.rows(checked, kept)
-    odd = [*checked.warnings]
-    for _, spec in listed:
-        odd += kept.record(spec["key"])["warnings"]
-    odd = list(dict.fromkeys(odd))
+    odd = _odd(whole, kept)
     for warning in odd:
         warnings.warn(warning, WeftWarning, stacklevel=2)
     return Result(
@@ -136,8 +137,8 @@ def plan(
         return Plan(make.of(cluster, job, scheme, seed=seed))
     if isinstance(cluster, Mapping) or isinstance(job, Mapping):
         raise ExperimentError("plan: give cluster and job both as dicts, or neither")
-    is_file = isinstance(job, os.PathLike) or job.endswith(".toml")
-    return Plan(make.make(Path(cluster), Path(job) if is_file else str(job), scheme, seed))
+    work = make.job(job) if isinstance(job, str) else Path(job)
+    return Plan(make.make(Path(cluster), work, scheme, seed))
 
 
 def load(directory: str | os.PathLike[str]) -> Result:
@@ -150,11 +151,11 @@ def load(directory: str | os.PathLike[str]) -> Result:
         ExperimentError: There are none, or they are damaged; the line says what to do.
     """
     from weft.report import summary, views
-    from weft.study import study
-    from weft.study.store import TABLES
+    from weft.study import store, study
 
     path = Path(directory)
-    kept = study.load(path.parent if path.suffix == ".html" else path)
+    path = path.parent if path.suffix == ".html" else path
+    kept = study.load(path)
     described = [
         summary.of(one, views.of(one, rows), len(rows))
         for one in kept.study.experiments
@@ -163,8 +164,8 @@ def load(directory: str | os.PathLike[str]) -> Result:
     return Result(
         runs=kept.runs,
         timing=kept.timing,
-        **{name: getattr(kept, name).collect() for name in TABLES},
-        warnings=list(dict.fromkeys(w for one in kept.study.experiments for w in one.warnings)),
+        **{name: getattr(kept, name).collect() for name in store.TABLES},
+        warnings=_odd(kept.study, store.DirectoryStore(path)),
         summary=described[0] if len(described) == 1 else {"experiments": described},
     )
 
@@ -210,7 +211,8 @@ def list_(kind: str) -> list[CatalogueEntry]:
     """
     if kind not in KINDS:
         raise ExperimentError(f"list: {kind!r} is unknown; use one of {', '.join(KINDS)}")
-    return _catalogue(kind)
+    entries: list[CatalogueEntry] = globals()[kind]()
+    return entries
 
 
 def schemes() -> list[CatalogueEntry]:
@@ -248,6 +250,14 @@ def sections() -> list[CatalogueEntry]:
 def variables() -> list[CatalogueEntry]:
     """What hosts of a cluster read: variables, and options of schemes that differ there."""
     return _catalogue("variables")
+
+
+def _odd(whole: Study, kept: Store) -> list[str]:
+    """What is odd about experiments and about their runs, each once."""
+    odd = [warning for one in whole.experiments for warning in one.warnings]
+    for _, spec in whole.listed(kept):
+        odd += kept.record(spec["key"])["warnings"]
+    return list(dict.fromkeys(odd))
 
 
 def _count(name: str, value: int | None, least: int = 1) -> int | None:

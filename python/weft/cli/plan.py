@@ -105,8 +105,7 @@ def plan(
         return _verify(cluster, json)
     if job is None:
         raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
-    is_file = job.endswith(".toml") or Path(job).exists()
-    work = Path(job) if is_file else job
+    work = make.job(job)
     changes = options.overrides(set_ or [])
     schemes = options.names("--schemes", scheme) or []
     if len(schemes) != 1:

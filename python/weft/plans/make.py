@@ -16,6 +16,11 @@ MOST_SUBFLOWS = 200_000
 """A step of more subflows keeps none: the core plans them again when somebody asks."""
 
 
+def job(text: str) -> Path | str:
+    """What a job's text names: a file, or a workload in short form."""
+    return Path(text) if text.endswith(".toml") or Path(text).exists() else text
+
+
 def make(
     cluster_path: Path,
     job: Path | str,
