@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+from weft import doctor
+
+CHROMIUM = next(filter(None, map(shutil.which, doctor.BROWSERS)), None)
 browser = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed: `make system-packages` installs it"
 )

@@ -25,8 +25,6 @@ Fail = Annotated[
     ),
 ]
 
-_KINDS = ("down", "degraded", "flaky")
-_TIERS = ("leaf-up", "pod-up", "leaves", "spines", "aggs", "cores")
 _LINK = re.compile(r"(?P<one>[\w-]+):(?P<other>[\w-]+(#\d+)?)")
 _HOW = "write --fail leaf-0:spine-1, --fail leaf-0:spine-1@50% or --fail spine-1,degraded,lost=0.5"
 
@@ -68,7 +66,7 @@ def _place(place: str) -> tuple[str, str]:
         return "links", f'["{link["one"]} <-> {link["other"]}"]'
     if "->" in place:
         return "links", f'["{place}"]'
-    if place in _TIERS:
+    if place in _words("tier"):
         return "tier", place
     return "switches", f'["{place}"]'
 
@@ -76,9 +74,18 @@ def _place(place: str) -> tuple[str, str]:
 def _kind(text: str, word: str) -> str:
     from weft.study.fields import suggestion
 
-    if word not in _KINDS:
-        raise _wrong(text, f"{word} is not a kind of failure; {suggestion(word, _KINDS)}")
+    kinds = _words("kind")
+    if word not in kinds:
+        raise _wrong(text, f"{word} is not a kind of failure; {suggestion(word, kinds)}")
     return word
+
+
+def _words(key: str) -> list[str]:
+    """What a key of `[failures.NAME]` may be."""
+    from weft.analysis import keys
+
+    found = keys.find(f"failures.NAME.{key}", keys.all_keys())
+    return [word for one in found for use in one.uses for word in use.words]
 
 
 def _pair(text: str, word: str) -> tuple[str, str]:
