@@ -81,7 +81,7 @@ paper-002-quick: study-2025-quick
 paper-003: dnlb-2025
 paper-004: paralet-2024
 
-test: check $(VENV)/docs  ## all tests
+test: check  ## all tests
 	$(PYTEST) -m slow
 
 check:  ## the quick part: format, lints, unit tests
