@@ -23,6 +23,8 @@ import weft as package
 from conftest import SMALL, Weft
 from weft import catalogue
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
 
 def test_simulate_takes_a_dict_and_a_path(small: Path) -> None:
     """Both give the same frames."""
@@ -214,3 +216,72 @@ link = "100Gbps"
     assert "<pre>" in made._repr_html_()
     with pytest.raises(package.ExperimentError, match="both as dicts, or neither"):
         package.plan(tomllib.loads(cluster), "all-reduce:size=1MB")
+
+
+def test_values_are_shown_as_text(small: Path) -> None:
+    """What Python shows of a result is its table, of a plan what the command line prints."""
+    result = package.simulate(small, seeds=1)
+    assert repr(result) == str(result)
+    assert "polars" not in repr(result)
+
+
+def test_switch_config_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
+    """Of a plan in memory, of its file, and of a cluster; saved as the command does."""
+    made = package.plan(EXAMPLES / "cluster.toml", EXAMPLES / "job.toml")
+    made.save(tmp_path / "plan")
+    words = ("switch-config", "plan/plan.json", "--format", "sonic")
+    assert weft(*words, "-o", "theirs", "-q").returncode == 0
+    config = package.switch_config(made, "sonic")
+    config.save(tmp_path / "ours")
+    theirs = {path.name: path.read_text() for path in (tmp_path / "theirs").iterdir()}
+    ours = {path.name: path.read_text() for path in (tmp_path / "ours").iterdir()}
+    assert ours == theirs == config.files
+    assert str(config) == weft(*words, "-q").stdout == repr(config)
+    assert package.switch_config(tmp_path / "plan", "sonic") == config
+    assert "<summary>leaf-0.json</summary>" in config._repr_html_()
+    words = ("switch-config", EXAMPLES / "cluster.toml", "--scheme", "dnlb", "--format", "linux")
+    one = package.switch_config(EXAMPLES / "cluster.toml", "linux", scheme="dnlb", switch="leaf-1")
+    assert sorted(one.files) == ["leaf-1.rollback", "leaf-1.sh"]
+    assert one.files["leaf-1.sh"] in weft(*words, "-q").stdout
+
+
+def test_mistakes_about_switches() -> None:
+    """One line each."""
+    made = package.plan(EXAMPLES / "cluster.toml", EXAMPLES / "job.toml")
+    with pytest.raises(package.ExperimentError, match="'nxos' is unknown; use one of linux, "):
+        package.switch_config(made, "nxos")
+    with pytest.raises(package.ExperimentError, match="remove scheme="):
+        package.switch_config(made, "sonic", scheme="dnlb")
+    hashed = package.plan(EXAMPLES / "cluster.toml", EXAMPLES / "job.toml", "ecmp")
+    with pytest.raises(package.ExperimentError, match="plan: segments: none"):
+        package.switch_config(hashed, "sonic")
+
+
+def test_trace_info_equals_the_command_line(weft: Weft) -> None:
+    """With and without keys of the trace's format."""
+    file = EXAMPLES / "chakra" / "gpt.0.et"
+    found = package.trace_info(file)
+    assert str(found) == repr(found) == weft("trace", "info", file).stdout.rstrip("\n")
+    roofline = package.trace_info(file, peak_tflops=900, memory_gb_s=3350)
+    words = ("--peak-tflops", "900", "--memory-gb-s", "3350", "--json")
+    assert roofline.document == json.loads(weft("trace", "info", file, *words).stdout)
+    assert 0 < roofline.document["compute_s"] < found.document["compute_s"]
+    assert "It can run." in found._repr_html_()
+    with pytest.raises(package.ExperimentError, match="nothing"):
+        package.trace_info("nothing.et")
+
+
+def test_timelines_equal_the_command_line(weft: Weft, tmp_path: Path) -> None:
+    """To the byte; without a timeline one line says what is missing."""
+    fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
+    work = "all-reduce:size=64KB"
+    words = ("--fabric", fabric, "--workload", work, "--schemes", "ecmp,spray", "--timeline")
+    assert weft("compare", *words, "-o", "out", "-q", "--no-report").returncode == 0
+    result = package.compare(fabric, work, ["ecmp", "spray"], probe={"timeline": True})
+    paths = result.save_timelines(tmp_path / "ours" / "deeper")
+    theirs = {path.name: path.read_bytes() for path in (tmp_path / "out" / "timeline").iterdir()}
+    assert {path.name: path.read_bytes() for path in paths} == theirs
+    assert len(theirs) == 2
+    with pytest.raises(package.ExperimentError, match="no run has a timeline"):
+        package.compare(fabric, work, ["ecmp"]).save_timelines(tmp_path / "none")
+    assert not (tmp_path / "none").exists()

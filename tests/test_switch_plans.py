@@ -12,9 +12,9 @@ import pytest
 
 from conftest import Weft
 from weft import cluster
-from weft.cli.switch_config import read_segments
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
+from weft.plans import for_switches
 from weft.switches import config as switchconfig
 from weft.switches import segments
 from weft.switches.segments import Segments
@@ -85,7 +85,7 @@ def test_a_wrong_plan_is_told_in_one_line(tmp_path: Path, text: str, message: st
     path = tmp_path / "plan.json"
     path.write_text(text)
     with pytest.raises(ExperimentError, match=message) as caught:
-        read_segments(path, None)
+        for_switches.read(path, None)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
@@ -95,10 +95,10 @@ def test_wrong_options(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2')
     with pytest.raises(ExperimentError, match="is a cluster, not a plan; add --scheme"):
-        read_segments(path, None)
+        for_switches.read(path, None)
     with pytest.raises(ExperimentError, match=r"a plan has its scheme; remove --scheme"):
-        read_segments(tmp_path / "plan.json", "dnlb")
-    found, cut = read_segments(path, "dnlb")
+        for_switches.read(tmp_path / "plan.json", "dnlb")
+    found, cut = for_switches.read(path, "dnlb")
     with pytest.raises(ExperimentError, match="'leaf-7' steers nothing here; use one of leaf-0"):
         switchconfig.files(found, cut, "linux", "leaf-7")
     for platform, pattern, message in [

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
         plan,
         schemes,
         simulate,
+        switch_config,
         topologies,
+        trace_info,
         transports,
         workloads,
     )
     from weft.api import list_ as list
     from weft.errors import Cancelled, ExperimentError, StallError
-    from weft.result import Plan, Result
+    from weft.result import Plan, Result, SwitchConfig, TraceInfo
     from weft.version import __version__, nccl_plugin_path
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "Plan",
     "Result",
     "StallError",
+    "SwitchConfig",
+    "TraceInfo",
     "WeftWarning",
     "__version__",
     "capacity",
@@ -47,7 +51,9 @@ __all__ = [
     "plan",
     "schemes",
     "simulate",
+    "switch_config",
     "topologies",
+    "trace_info",
     "transports",
     "workloads",
 ]

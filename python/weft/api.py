@@ -1,4 +1,4 @@
-"""Weft from Python: `simulate`, `compare`, `plan`, `capacity`, and lists of what there is."""
+"""Weft from Python: simulations, plans, switch configurations, and lists of what there is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import KINDS
 from weft.errors import ExperimentError, StallError
-from weft.result import Plan, Result
+from weft.result import Plan, Result, SwitchConfig, TraceInfo
 
 if TYPE_CHECKING:
     from weft.study.store import Store
@@ -139,6 +139,60 @@ def plan(
         raise ExperimentError("plan: give cluster and job both as dicts, or neither")
     work = make.job(job) if isinstance(job, str) else Path(job)
     return Plan(make.make(Path(cluster), work, scheme, seed))
+
+
+def switch_config(
+    plan: Plan | str | os.PathLike[str],
+    platform: str,
+    *,
+    scheme: str | None = None,
+    switch: str | None = None,
+) -> SwitchConfig:
+    """Write the configuration of the switches that steer by source port: `weft switch-config`.
+
+    Args:
+        plan: A plan, the path of a `plan.json`, or the path of a cluster file (`.toml`).
+        platform: `"linux"`, `"nftables"`, `"frr"`, `"ios"`, `"eos"`, `"sonic"`, `"junos"` or
+            `"cumulus"`.
+        scheme: With a cluster file: `"dnlb"` (leaves steer) or `"ethereal"` (aggregation switches
+            of three tiers, too).
+        switch: Only this switch, by its name in the cluster or in Weft.
+
+    Raises:
+        ExperimentError: A file is wrong, the plan has no port segments, or the platform cannot
+            do what it asks for.
+    """
+    from weft.plans import for_switches
+    from weft.switches import config
+
+    if not isinstance(plan, Plan):
+        cluster, segments = for_switches.read(Path(plan), scheme)
+    elif scheme is not None:
+        raise ExperimentError("switch_config: a plan has its scheme; remove scheme=")
+    else:
+        cluster, segments = for_switches.of(plan.document)
+    made, remarks = config.files(cluster, segments, platform, switch)
+    return SwitchConfig({file.name: file.text for file in made}, remarks)
+
+
+def trace_info(
+    file: str | os.PathLike[str], *, ranks: int | None = None, **options: Any
+) -> TraceInfo:
+    """Show what is in a trace, and whether it can run: `weft trace info`.
+
+    Args:
+        file: A trace, or one of its files where each rank has one.
+        ranks: Number of ranks, for a trace that any number can run.
+        options: Keys of `[workload]` of the trace's format, as `bytes_per_element=2` or
+            `peak_tflops=900` (`weft.list("workloads")`).
+
+    Raises:
+        ExperimentError: It cannot be read.
+    """
+    from weft.analysis import trace_info
+
+    told = [(key, json.dumps(value)) for key, value in options.items()]
+    return TraceInfo(trace_info.info(Path(file), told, _count("ranks", ranks)))
 
 
 def load(directory: str | os.PathLike[str]) -> Result:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from weft.plans.verify import Checked
+    from weft.switches.config import File
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,29 @@ class Result:
 
         return tables.plain(self.runs)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """The same table for a notebook."""
         from weft.report import notebook
 
         return notebook.html(self.runs)
+
+    def save_timelines(self, directory: str | os.PathLike[str]) -> list[Path]:
+        """Write what every rank did and when, a file for each run: `weft run --timeline`.
+
+        Open a file in ui.perfetto.dev. The experiment has to have `probe.timeline = true`.
+
+        Returns:
+            The files (`.json.gz`).
+
+        Raises:
+            ExperimentError: No run has a timeline.
+        """
+        from weft.report import timeline
+
+        return timeline.write(self.runs, self.nodes.lazy(), self.messages.lazy(), Path(directory))
 
     def to_pandas(self, frame: str = "runs") -> pd.DataFrame:
         """One of the frames for Pandas, which needs `pip install pandas pyarrow`.
@@ -96,6 +115,9 @@ class Plan:
 
         return show.text(self.document)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """The same for a notebook."""
         return f"<pre>{escape(str(self))}</pre>"
@@ -115,3 +137,63 @@ class Plan:
         from weft.plans import verify
 
         return verify.verify(self.document)
+
+
+@dataclass(frozen=True)
+class SwitchConfig:
+    """What `switch_config` returns: the files of every switch that steers by source port."""
+
+    files: dict[str, str]
+    """The text of each file by its name: `leaf-0.json`, `leaf-0.rollback`, ..."""
+    remarks: list[str]
+    """What the platform cannot do, and links that have no rule."""
+
+    def __str__(self) -> str:
+        """What `weft switch-config` prints: all files, each under its name."""
+        from weft.switches import config
+
+        return config.printed(self._listed())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """The files for a notebook, each behind its name."""
+        files = [
+            f"<details><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+            for name, text in self.files.items()
+        ]
+        return "".join([*files, *(f"<p>{escape(remark)}</p>" for remark in self.remarks)])
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write the files to a directory, as `weft switch-config -o` does."""
+        from weft.switches import config
+
+        config.write(self._listed(), Path(directory))
+
+    def _listed(self) -> list[File]:
+        from weft.switches import config
+
+        return [config.File(name, text) for name, text in self.files.items()]
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What `trace_info` returns: what is in a trace, and whether it can run."""
+
+    document: dict[str, Any]
+    """What `weft trace info --json` prints: `ranks`, `nodes`, `collectives`, `compute_s`, and
+    `problems`, which is empty if the trace can run."""
+
+    def __str__(self) -> str:
+        """What `weft trace info` prints."""
+        from weft.analysis import trace_info
+
+        return trace_info.text(self.document)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"

@@ -323,9 +323,10 @@ def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:
 def _timelines(directory: Path, quiet: bool) -> None:
     from weft.report import timeline
 
-    written = timeline.write(study.load(directory), directory)
+    kept, folder = study.load(directory), directory / "timeline"
+    written = timeline.write(kept.runs, kept.nodes, kept.messages, folder)
     if not quiet:
-        note(f"{len(written)} timelines in {directory / 'timeline'}; open them in ui.perfetto.dev")
+        note(f"{len(written)} timelines in {folder}; open them in ui.perfetto.dev")
 
 
 def _command() -> str:

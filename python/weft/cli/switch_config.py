@@ -11,9 +11,6 @@ from weft.cli import options
 from weft.switches.platforms import PLATFORMS
 
 if TYPE_CHECKING:
-    from weft.cluster import Cluster
-    from weft.switches.segments import Segments
-
     Format = str
 else:
     Format = Literal[PLATFORMS]
@@ -83,9 +80,10 @@ def switch_config(
     """
     from weft import cluster as clusters
     from weft.cli.terminal import note
+    from weft.plans import for_switches
     from weft.switches import config
 
-    cluster, segments = read_segments(plan, scheme)
+    cluster, segments = for_switches.read(plan, scheme)
     if protocol is not None:
         cluster = clusters.for_protocol(cluster, protocol)
     made, remarks = config.files(cluster, segments, format_, switch)
@@ -98,27 +96,3 @@ def switch_config(
         for line in filter(None, (*remarks, where)):
             note(line)
     return 0
-
-
-def read_segments(path: Path, scheme: str | None) -> tuple[Cluster, Segments]:
-    """Cluster and segments from a plan file, or from a cluster file and a scheme."""
-    from weft import ExperimentError
-    from weft import cluster as clusters
-    from weft.plans import file as plans
-    from weft.switches import segments
-
-    if path.suffix == ".toml":
-        found = clusters.read(path)
-        if scheme is None:
-            raise ExperimentError(
-                f"{path}: is a cluster, not a plan; add --scheme dnlb or ethereal, or name a plan"
-            )
-        try:
-            return found, segments.of(found, scheme)
-        except ExperimentError as error:
-            raise ExperimentError(f"{path}: {error}") from None
-    if scheme is not None:
-        raise ExperimentError(f"{path}: a plan has its scheme; remove --scheme")
-    plan = plans.read(path, keys=("cluster",))
-    found = clusters.from_json(plan["cluster"], str(path))
-    return found, segments.of_plan(plan, found, str(path))

@@ -8,6 +8,7 @@
 | `verify` | computes loads and bounds again, and compares |
 | `certificate` | checks the proof of the lower bound of a step |
 | `consistency` | checks a plan against the cluster and the job in its file |
+| `for_switches` | what switches need of a plan, or of a cluster and a scheme |
 | `hosts` | queue pairs, source ports and environment of each host |
 | `show`, `plot` | what `weft plan` prints, and link loads as a picture |
 

@@ -18,8 +18,6 @@ from weft.errors import ExperimentError, writing
 if TYPE_CHECKING:
     import polars as pl
 
-    from weft.study.study import Results
-
 MOST_MESSAGES = 200_000
 """A file has no messages if there are more: viewers are too slow for them."""
 
@@ -29,25 +27,30 @@ _COMPUTE = ("compute", "memory")
 Event = dict[str, Any]
 
 
-def write(results: Results, directory: Path) -> list[Path]:
-    """Write `timeline/RUN-LABEL.json.gz` under `directory` for every run with a job."""
+def write(
+    runs: pl.DataFrame, all_nodes: pl.LazyFrame, all_messages: pl.LazyFrame, folder: Path
+) -> list[Path]:
+    """Write `RUN-LABEL.json.gz` into `folder` for every run with a job; returns the files.
+
+    Raises:
+        ExperimentError: No run has a timeline.
+    """
     import polars as pl
 
-    folder = directory / "timeline"
-    if "run" not in results.nodes.collect_schema():
+    if all_nodes.head(1).collect().is_empty():
         raise ExperimentError(
-            f"{directory}: no run has a timeline; run a job (a collective, trace or model) with "
+            f"{folder}: no run has a timeline; run a job (a collective, trace or model) with "
             "--timeline, or with timeline = true in [probe]"
         )
     paths = []
     with writing(folder):
-        folder.mkdir(exist_ok=True)
-        for row in results.runs.iter_rows(named=True):
+        folder.mkdir(parents=True, exist_ok=True)
+        for row in runs.iter_rows(named=True):
             mine = pl.col("run") == row["run"]
-            nodes = results.nodes.filter(mine).collect()
+            nodes = all_nodes.filter(mine).collect()
             if nodes.height == 0:
                 continue
-            messages = results.messages.filter(mine).collect()
+            messages = all_messages.filter(mine).collect()
             path = folder / f"{row['run']}-{_plain(row['label'])}-seed{row['seed']}.json.gz"
             text = json.dumps(trace(nodes, messages, row), separators=(",", ":"))
             # No time of writing: the same run gives the same bytes.

@@ -28,6 +28,15 @@ PLATFORMS = (
 
 
 def find(name: str) -> Platform:
-    """The platform of this name."""
+    """The platform of this name.
+
+    Raises:
+        ExperimentError: There is none.
+    """
+    # Late, since the command line goes by the registry as soon as it begins.
+    from weft.errors import ExperimentError
+
+    if name not in PLATFORMS:
+        raise ExperimentError(f"platform: {name!r} is unknown; use one of {', '.join(PLATFORMS)}")
     found: Platform = import_module(f"{__name__}.{name}").PLATFORM
     return found
