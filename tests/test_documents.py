@@ -3,6 +3,8 @@
 A page's blocks run one after the other in a folder of its own, beside copies of `examples` and
 `experiments`. A block with `title="NAME"` is a file of that name. What cannot run here has a line
 `<!-- not run: REASON -->` before it; how many there are for each reason is held here.
+
+The commands in notes of experiments, which take minutes, are checked without simulating.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,11 +24,16 @@ from pathlib import Path
 
 import pytest
 
+from weft import internal_errors
+from weft.cli import app, simulations
+from weft.study.inputs import Experiment
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
 ]
+NOTES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("experiments/**/README.md"))
 NOT_RUN = {
     "root": 5,  # Name spaces of the network.
     "hardware": 6,  # Switches, GPUs, several hosts, other simulators.
@@ -42,6 +50,8 @@ _BLOCK = re.compile(
     r"^```(?P<language>\w*)(?:,\w+)?(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_COMMAND = re.compile(r"`(weft [\w-]+ [^`]+|make [\w-]+)`")
+"""In a text; a command without arguments is only spoken of."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ def blocks(page: str) -> list[Block]:
 
 def test_no_block_is_overlooked() -> None:
     """Two fences each."""
-    for page in PAGES:
+    for page in PAGES + NOTES:
         fences = re.findall(r"^ *```", (ROOT / page).read_text(), re.MULTILINE)
         assert len(fences) == 2 * len(blocks(page)), page
 
@@ -89,13 +99,14 @@ def runs(block: Block) -> bool:
 def test_blocks_say_what_they_are() -> None:
     """Each has a language that is known here."""
     known = SHOWN | {"sh", "python", "toml", "csv"}
-    unknown = [one.place for page in PAGES for one in blocks(page) if one.language not in known]
-    assert unknown == []
+    every = [one for page in PAGES + NOTES for one in blocks(page)]
+    assert [one.place for one in every if one.language not in known] == []
 
 
 def test_few_blocks_are_not_run() -> None:
     """Those that are not say why."""
-    found = Counter(one.reason for page in PAGES for one in blocks(page) if one.reason)
+    every = [one for page in PAGES + NOTES for one in blocks(page)]
+    found = Counter(one.reason for one in every if one.reason)
     assert dict(found) == NOT_RUN
 
 
@@ -136,15 +147,49 @@ def test_a_page_runs(page: str, folder: Path) -> None:
         elif block.language == "python":
             exec(compile(block.text, block.place, "exec"), names)
         elif block.language == "sh":
-            _shell(block)
+            _shell(block.text, block.place)
 
 
-def _shell(block: Block) -> None:
-    """Run its lines; the first that fails ends them."""
+def _shell(text: str, place: str) -> None:
+    """Run lines; the first that fails ends them."""
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, check=False
+        ["bash", "-euo", "pipefail", "-c", text], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{block.place}: {done.stderr or done.stdout}"
+    assert done.returncode == 0, f"{place}: {done.stderr or done.stdout}"
+
+
+def commands(page: str) -> list[str]:
+    """The command lines of a page, in its blocks and in its text, without remarks."""
+    inside = "\n".join(block.text for block in blocks(page) if block.language == "sh")
+    outside = _BLOCK.sub("", (ROOT / page).read_text())
+    lines = [*inside.replace("\\\n", " ").splitlines(), *_COMMAND.findall(outside)]
+    return [line for line in lines if shlex.split(line, comments=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", [page for page in NOTES if commands(page)])
+def test_commands_in_notes(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reads its options and its experiments, which have runs; nothing is simulated."""
+    loaded: list[Experiment] = []
+
+    def simulate(experiments: list[Experiment], _: simulations.Options) -> int:
+        loaded.extend(experiments)
+        return 0
+
+    monkeypatch.setattr(simulations, "simulate", simulate)
+    monkeypatch.setattr(internal_errors.HANDLER, "install", lambda: None)
+    targets = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for line in commands(page):
+        program, *words = shlex.split(line, comments=True)
+        if program == "make":
+            assert words[0] in " ".join(targets).split(), line
+            continue
+        assert program == "weft", line
+        assert app.status(words) == 0, line
+        if words[0] in ("run", "compare"):
+            assert min(len(one.runs) for one in loaded) > 0, line
+        loaded.clear()
 
 
 NOTEBOOKS = sorted(path.name for path in (ROOT / "examples").glob("*.ipynb"))
@@ -153,11 +198,14 @@ NOTEBOOKS = sorted(path.name for path in (ROOT / "examples").glob("*.ipynb"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its cells."""
+    """All its cells; one that begins with `%%sh` is of the shell."""
     monkeypatch.chdir(folder / "examples")
     monkeypatch.setenv("MPLBACKEND", "agg")
     cells = json.loads((ROOT / "examples" / name).read_text())["cells"]
     names: dict[str, object] = {"__name__": "notebook"}
     for number, cell in enumerate(cells):
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), f"{name}, cell {number}", "exec"), names)
+        text, place = "".join(cell["source"]), f"{name}, cell {number}"
+        if cell["cell_type"] == "code" and text.startswith("%%sh\n"):
+            _shell(text.removeprefix("%%sh\n"), place)
+        elif cell["cell_type"] == "code":
+            exec(compile(text, place, "exec"), names)
