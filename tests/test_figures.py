@@ -55,6 +55,7 @@ def test_confidence_interval_of_two() -> None:
     assert mean.value == 3.0
     assert mean.half == pytest.approx(12.706)
     assert stats.mean([7.0]) == stats.Mean(7.0, None, 1)
+    assert stats.mean([0.1 + 0.2, 0.3, 0.3]).half == 0
 
 
 @given(st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=50))

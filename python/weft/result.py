@@ -118,10 +118,6 @@ class Plan:
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        """The same for a notebook."""
-        return f"<pre>{escape(str(self))}</pre>"
-
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write what `weft plan -o` writes, for `weft switch-config` and `WEFT_CONFIG`."""
         from weft.plans import folder
@@ -159,8 +155,10 @@ class SwitchConfig:
 
     def _repr_html_(self) -> str:
         """The files for a notebook, each behind its name."""
+        # Notebooks have blocks of text in the letters of what is around them.
+        block = '<pre style="font-family: monospace">'
         files = [
-            f"<details><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+            f"<details><summary>{escape(name)}</summary>{block}{escape(text)}</pre></details>"
             for name, text in self.files.items()
         ]
         return "".join([*files, *(f"<p>{escape(remark)}</p>" for remark in self.remarks)])
@@ -193,7 +191,3 @@ class TraceInfo:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        """The same for a notebook."""
-        return f"<pre>{escape(str(self))}</pre>"

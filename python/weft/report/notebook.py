@@ -30,6 +30,11 @@ def _rows(table: tables.Table) -> Iterator[str]:
         if section.category.label:
             yield f'<tr><th colspan="{span}">{escape(section.category.label)}</th></tr>'
         for line in section.lines:
-            numbers = "".join(f"<td>{escape(cell.text)}</td>" for cell in line.cells)
+            numbers = "".join(f"<td>{escape(_together(cell.text))}</td>" for cell in line.cells)
             yield f"<tr><th>{escape(line.series)}</th>{numbers}</tr>"
     yield f'</tbody><tfoot><tr><td colspan="{span}">{escape(tables.below(table))}</td></tr></tfoot>'
+
+
+def _together(text: str) -> str:
+    """A number with its unit, which no line divides; words may be divided."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}") if any(map(str.isdigit, text)) else text

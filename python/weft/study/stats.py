@@ -15,6 +15,8 @@ _T95 = (
 
 DOUBT = 0.05
 """What confidence leaves open: one less 95 %."""
+_ROUNDING = 1e-12
+"""Samples that differ by this share of their mean are equal: the mean itself is rounded."""
 _SHORTEST_S = 1e-6
 """A time below this counts as long as this where others are divided by it."""
 
@@ -68,6 +70,8 @@ def around(value: float, deviations: Sequence[float]) -> Mean:
     count = len(deviations)
     if count < 2:
         return Mean(value, None, count)
+    if max(map(abs, deviations)) <= _ROUNDING * abs(value):
+        return Mean(value, 0.0, count, 0.0)
     sd = math.sqrt(math.fsum(one**2 for one in deviations) / (count - 1))
     return Mean(value, student_t95(count - 1) * sd / math.sqrt(count), count, sd)
 
