@@ -28,7 +28,14 @@ ELSEWHERE = "repository/"
 """Where on the site the files of the repository are that lie outside of `docs`."""
 WITH_SITE = ("*.md", "experiments/**/README.md", "experiments/**/*.toml", "examples/**/*")
 """Those that are on it; the readme of the repository is the home page's place."""
-NOTEBOOKS = {"tutorials/failure-study.md": ROOT / "examples" / "failure-study.ipynb"}
+NOTEBOOKS = {
+    f"tutorials/{page}.md": ROOT / "examples" / f"{name}.ipynb"
+    for page, name in (
+        ("failure-study", "failure-study"),
+        ("cluster-to-nccl-notebook", "cluster-to-nccl"),
+        ("trace-to-perfetto", "trace-to-perfetto"),
+    )
+}
 """Pages that are notebooks."""
 DEMO = ROOT / "out" / "web"
 """What `make web` builds."""
@@ -89,7 +96,10 @@ def _elsewhere() -> Iterator[Path]:
 
 def _in_repository(page: str, link: str) -> str:
     """The path in the repository that a link of a page means."""
-    own = page.removeprefix(ELSEWHERE) if page.startswith(ELSEWHERE) else f"docs/{page}"
+    if page in NOTEBOOKS:
+        own = NOTEBOOKS[page].relative_to(ROOT).as_posix()
+    else:
+        own = page.removeprefix(ELSEWHERE) if page.startswith(ELSEWHERE) else f"docs/{page}"
     return os.path.normpath(Path(own).parent / link)
 
 
@@ -105,7 +115,9 @@ def _on_site(page: str, link: str) -> str | None:
         target = "docs/index.md"
     if (ROOT / target).is_dir():
         target += "/README.md"
-    if target.startswith("docs/"):
+    if notebooks := [name for name, path in NOTEBOOKS.items() if path == ROOT / target]:
+        place = notebooks[0]
+    elif target.startswith("docs/"):
         place = target.removeprefix("docs/")
     elif any(ROOT / target == path for path in _elsewhere()):
         place = ELSEWHERE + target

@@ -1,4 +1,4 @@
-"""A notebook as a page of the site: its cells, and what they printed and drew."""
+"""A notebook as a page of the site: its cells, and what they printed, showed and drew."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+SHELL = "%%sh\n"
+"""What a cell begins with whose lines are for the shell."""
 
 
 def page(path: Path) -> str:
@@ -19,11 +22,14 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
     if cell["cell_type"] == "markdown":
         yield source
         return
-    yield f"```python\n{source}\n```"
+    language = "sh" if source.startswith(SHELL) else "python"
+    yield f"```{language}\n{source.removeprefix(SHELL)}\n```"
     for output in cell["outputs"]:
         data = output.get("data", {})
         if "image/png" in data:
             picture = "".join(data["image/png"]).replace("\n", "")
             yield f'<img alt="What the cell draws" src="data:image/png;base64,{picture}">'
+        elif "text/html" in data:
+            yield "".join(data["text/html"])
         elif text := "".join(output.get("text") or data.get("text/plain", [])):
             yield f"```text\n{text.rstrip()}\n```"
