@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import notebook
 import reference
 import weft
 from conftest import command
@@ -48,6 +51,23 @@ def test_pages_are_made() -> None:
     assert schemes.count("Asks of switches") == len(weft.schemes())
     assert "\n### `twill`\n" in schemes
     assert "`WEFT_CONFIG`" in pages["reference/variables.md"]
+
+
+def test_a_notebook_is_a_page(tmp_path: Path) -> None:
+    """Text as it is, cells in their language, tables as tables, what was printed as text."""
+    frame = weft.list("schemes")[:2]
+    table = pl.DataFrame([{"name": one["name"]} for one in frame])._repr_html_()
+    shown = {"text/html": [table], "text/plain": ["shape: ..."]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["%%sh\n", "weft list"], "outputs": [{"text": ["ecmp\n"]}]},
+        {"cell_type": "code", "source": ["frame"], "outputs": [{"data": shown}]},
+    ]
+    (tmp_path / "one.ipynb").write_text(json.dumps({"cells": cells}))
+    page = notebook.page(tmp_path / "one.ipynb")
+    assert page.startswith("# Title\n\n```sh\nweft list\n```\n\n```text\necmp\n```\n\n```python\n")
+    assert "<table><thead>" in page
+    assert "shape: ..." not in page
 
 
 def test_choosing_has_the_numbers_of_the_heat_map() -> None:

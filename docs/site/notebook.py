@@ -9,6 +9,8 @@ from typing import Any
 
 SHELL = "%%sh\n"
 """What a cell begins with whose lines are for the shell."""
+_FRAME = '<table border="1" class="dataframe">'
+"""How Polars begins a table."""
 
 
 def page(path: Path) -> str:
@@ -30,6 +32,7 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
             picture = "".join(data["image/png"]).replace("\n", "")
             yield f'<img alt="What the cell draws" src="data:image/png;base64,{picture}">'
         elif "text/html" in data:
-            yield "".join(data["text/html"])
+            # The site's own look is for tables without a class.
+            yield "".join(data["text/html"]).replace(_FRAME, "<table>")
         elif text := "".join(output.get("text") or data.get("text/plain", [])):
             yield f"```text\n{text.rstrip()}\n```"
