@@ -40,8 +40,14 @@ def rows(scheme: str, times: Sequence[float], case: str = "1MB") -> list[Row]:
 
 
 def said(*some: list[Row]) -> str:
-    """The verdict on rows."""
-    return verdict.of(View(Settings("file"), group([row for part in some for row in part])))
+    """The sentences on rows."""
+    found = verdict.of(view(*some))
+    return found["text"] if found else ""
+
+
+def view(*some: list[Row]) -> View:
+    """Rows as tables see them."""
+    return View(Settings("file"), group([row for part in some for row in part]))
 
 
 def test_the_best_its_distance_from_the_bound_and_what_ecmp_loses() -> None:
@@ -85,13 +91,63 @@ def test_several_cases_are_counted() -> None:
     )
 
 
+def test_the_fields_of_one_case() -> None:
+    """What the sentences say, for programs."""
+    found = verdict.of(view(rows("ecmp", [150, 152, 154]), rows("reps", [110, 110, 110])))
+    assert found is not None
+    (case,) = found["cases"]
+    assert (case["case"], case["best"], case["equals"]) == ("", "reps", [])
+    assert (case["cct_s"], case["slowdown"]) == (pytest.approx(110e-6), pytest.approx(1.1))
+    assert found["best"] == "reps"
+    assert found["needs"] == {"switches": None, "nics": "packets out of order"}
+    for one in (found, case):
+        assert (one["loser"], one["significant"]) == ("ecmp", True)
+        assert one["loss"] == pytest.approx(152 / 110 - 1)
+        assert one["half_95"] == pytest.approx(4.303 * (2 / 110) / 3**0.5)
+
+
+def test_the_fields_where_seeds_do_not_tell() -> None:
+    """Not significant, and unknown, are two things; what takes as long is no loss."""
+    unsure = verdict.of(view(rows("ecmp", [100, 120, 140]), rows("ethereal", [101, 117, 133])))
+    assert unsure is not None
+    assert (unsure["significant"], unsure["cases"][0]["equals"]) == (False, ["ecmp"])
+    once = verdict.of(view(rows("ecmp", [120]), rows("reps", [110])))
+    assert once is not None
+    assert (once["half_95"], once["significant"]) == (None, None)
+    alike = verdict.of(view(rows("ecmp", [100, 101]), rows("reps", [100, 101])))
+    assert alike is not None
+    assert (alike["loss"], alike["significant"]) == (0.0, False)
+    others = verdict.of(view(rows("ecmp", [150, 150]), rows("reps", [110])))
+    assert others is not None
+    assert (others["loser"], others["loss"]) == ("ecmp", None)
+
+
+def test_the_fields_of_several_cases() -> None:
+    """The worst distance and the largest loss; each case has its own."""
+    found = verdict.of(
+        view(
+            *(rows("ecmp", [150, 152, 154], case) for case in ("1MB", "4MB")),
+            *(rows("reps", [110, 110, 110]), rows("reps", [130, 130, 130], "4MB")),
+        )
+    )
+    assert found is not None
+    assert [case["case"] for case in found["cases"]] == ["size 1MB", "size 4MB"]
+    assert found["slowdown"] == pytest.approx(1.3)
+    assert found["loss"] == max(case["loss"] or 0 for case in found["cases"])
+    nothing = verdict.of(
+        view(*(rows(name, [110], case) for case in ("1MB", "4MB") for name in ("ecmp", "reps")))
+    )
+    assert nothing is not None
+    assert (nothing["best"], nothing["loser"], nothing["loss"]) == ("ecmp", None, None)
+
+
 def test_one_scheme_has_nothing_to_say() -> None:
     """Nothing to compare."""
-    assert not said(rows("ecmp", [150, 152]))
+    assert verdict.of(view(rows("ecmp", [150, 152]))) is None
 
 
 def test_compare_ends_with_it(weft: Weft) -> None:
-    """Below the table, not in JSON, and not under `run`; the columns of what schemes ask."""
+    """Below the table and in every row of JSON; the columns of what schemes ask."""
     words = ["compare", "--fabric", FABRIC, "--workload", "all-to-all:size=16KB"]
     words += ["--schemes", "ecmp,ethereal", "--seeds", "2", "-q"]
     done = weft(*words)
@@ -101,6 +157,13 @@ def test_compare_ends_with_it(weft: Weft) -> None:
     assert "route by path id" in done.stdout
     (first, *_) = json.loads(weft(*words, "--json").stdout)
     assert first["nic_changes"] == "nothing"
+    assert first["verdict"]["text"] == " ".join(below.split())
+    assert below.startswith(f"Best is {first['verdict']['best']} with ")
+    (summary,) = json.loads(weft(*words, "--summary").stdout)["experiments"]
+    assert summary["verdict"] == first["verdict"]
+    result = package.compare(FABRIC, "all-to-all:size=16KB", ["ecmp", "ethereal"], seeds=2)
+    assert result.verdict == first["verdict"]
+    assert package.compare(FABRIC, "all-to-all:size=16KB", ["ecmp"], seeds=1).verdict is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,61 @@ Row = dict[str, Any]
 """One run's scalar results (`cct_s`, `bound_s`, ...), by column name."""
 
 
+class Needs(TypedDict):
+    """What a scheme asks for beyond ECMP over go-back-N, in words; None for nothing."""
+
+    switches: str | None
+    """The column `switch_changes`."""
+    nics: str | None
+    """The column `nic_changes`."""
+
+
+class Loss(TypedDict):
+    """How much longer a scheme takes than the best; all None where it loses nowhere."""
+
+    loser: str | None
+    """ECMP, or the first scheme where there is none; the slowest where that is the best itself."""
+    loss: float | None
+    """Its completion time over the best one's, less one; None where their seeds differ."""
+    half_95: float | None
+    """Half the width of the 95 % confidence interval of `loss`; None for one seed."""
+    significant: bool | None
+    """Whether that interval leaves out zero; None for one seed, which does not tell."""
+
+
+class VerdictCase(Loss):
+    """The verdict on one combination of the swept values."""
+
+    case: str
+    """The values, such as `size 1MB`; empty if only schemes are compared."""
+    best: str
+    """The scheme with the shortest mean completion time."""
+    cct_s: float
+    """Its mean completion time in seconds."""
+    slowdown: float | None
+    """The same over the lower bound; None where runs do not tell."""
+    equals: list[str]
+    """Schemes that seeds do not tell apart from the best."""
+
+
+class Verdict(Loss):
+    """What a comparison says: `weft compare --json` and `Result.verdict`.
+
+    Of several cases, `loser` and what follows are those of the case in which it loses most.
+    """
+
+    text: str
+    """The two sentences that `weft compare` ends with."""
+    best: str
+    """The scheme that is the best one in most cases."""
+    slowdown: float | None
+    """Its completion time over the lower bound, in the worst case of those where it is the best."""
+    needs: Needs
+    """What it asks of switches and NICs."""
+    cases: list[VerdictCase]
+    """One for each combination of the swept values, but for those of the schemes."""
+
+
 class RunSpec(TypedDict):
     """One run of an experiment: everything the simulator needs, every default written out."""
 

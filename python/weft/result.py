@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from weft._types import Verdict
     from weft.plans.verify import Checked
     from weft.switches.config import File
 
@@ -48,6 +49,16 @@ class Result:
     summary: dict[str, Any]
     """Means over seeds, best values, and comparisons with printed results: what
     `weft run --summary` prints of an experiment."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What `weft compare` ends with: `text`, `best`, `slowdown`, `needs`, `loser`, `loss`, ...
+
+        None if there is nothing to compare, or there are several experiments: each of
+        `summary["experiments"]` has its own.
+        """
+        found: Verdict | None = self.summary.get("verdict")
+        return found
 
     def __str__(self) -> str:
         """The table that the command line prints."""

@@ -54,7 +54,10 @@ def merge(
     merged = merging.merge(directories, output)
     for flaw in merged.flaws:
         note(f"warning: {flaw}; left out")
-    given = simulations.Options(output, None, None, json, not no_report, quiet, summary)
+    compared = merged.study.command.startswith("weft compare ")
+    given = simulations.Options(
+        *(output, None, None, json, not no_report, quiet, summary), verdict=compared
+    )
     simulations.show(merged.study, merged.store, given)
     missing = merged.missing()
     if missing:

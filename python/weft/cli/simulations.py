@@ -9,14 +9,14 @@ import json
 import shlex
 import sys
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft._types import RunSpec
+from weft._types import RunSpec, Verdict
 from weft.cli import report, terminal
 from weft.cli.terminal import note
 from weft.errors import OutsideError
@@ -49,7 +49,7 @@ class Options:
     """Where to simulate; None for here."""
     shard: sweep.Shard | None = None
     verdict: bool = False
-    """Whether tables end with what they say, in two sentences."""
+    """Whether results end with what they say: tables with two sentences, rows with a field."""
     plots: tuple[str, ...] = ()
     """What the figures of the report are drawn as, beside it."""
 
@@ -185,7 +185,7 @@ def _show_rows(
 ) -> None:
     """Print what was asked for in place of tables, and the check."""
     if options.json:
-        _print_json(listed, kept, found)
+        _print_json(listed, kept, found, _verdicts(whole, kept) if options.verdict else {})
     elif options.summary:
         print(summary.text(_summaries(whole, kept), found))
     if found is not None:
@@ -268,13 +268,24 @@ def _print_warnings(listed: store.Listed, kept: store.Store, shown: Collection[s
         note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))
 
 
-def _print_json(listed: store.Listed, kept: store.Store, found: checks.Check | None) -> None:
+def _verdicts(whole: study.Study, kept: store.Store) -> dict[str, dict[str, Any]]:
+    """The field `verdict` for the rows of each experiment."""
+    return {one["name"]: {"verdict": one["verdict"]} for one in _summaries(whole, kept)}
+
+
+def _print_json(
+    listed: store.Listed,
+    kept: store.Store,
+    found: checks.Check | None,
+    verdicts: Mapping[str, dict[str, Any]],
+) -> None:
     checked = {} if found is None else {row["key"]: row for row in found.rows}
     rows = []
     for experiment, spec in listed:
         record = kept.record(spec["key"])
         swept = {key: value for key, value in spec["swept"].items() if key not in record["row"]}
         own = {"experiment": experiment, **record["row"], **record["timing"], **swept}
+        own |= verdicts.get(experiment, {})
         if found is not None:
             own |= checks.fields(checked.get(spec["key"]))
         rows.append(own)
@@ -304,9 +315,9 @@ def _print_tables(whole: study.Study, kept: store.Store, verdicts: bool) -> None
         number += 1
 
 
-def _print_verdict(said: str, width: int) -> None:
-    if said:
-        print("\n" + textwrap.fill(said, min(width, _PROSE), break_on_hyphens=False))
+def _print_verdict(found: Verdict | None, width: int) -> None:
+    if found is not None:
+        print("\n" + textwrap.fill(found["text"], min(width, _PROSE), break_on_hyphens=False))
 
 
 def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft._types import Row
 from weft.errors import replace_text
+from weft.report import verdict
 from weft.report.grouping import Category, Grouping
 from weft.report.views import View
 from weft.study import averages
@@ -36,6 +37,7 @@ def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
             _statistics(rows, columns) | _against(whole, cell, rows)
             for cell, rows in whole.cells.items()
         ],
+        "verdict": verdict.of(view),
     }
     if settings.best is not None:
         best = settings.best

@@ -1,104 +1,184 @@
-"""What a comparison says, in two sentences: which scheme is best, and what the reference loses.
+"""What a comparison says: which scheme is best, what it needs, and what the reference loses.
 
-The numbers are those of the table: means over seeds, differences of completion times paired by
-seed, with 95 % confidence intervals (`weft.study.averages`).
+As fields, and as two sentences of the same (`text`). The numbers are those of the table: means over
+seeds, differences of completion times paired by seed, with 95 % confidence intervals
+(`weft.study.averages`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from weft._types import Row
+from weft._types import Loss, Needs, Row, Verdict, VerdictCase
 from weft.report.grouping import Category, Grouping
 from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING
 from weft.report.views import View
 from weft.study import averages, stats
 from weft.units import format_time, significant
 
-Cells = Mapping[str, Sequence[Row]]
+
+@dataclass(frozen=True)
+class _Case:
+    """A combination of swept values in which two series or more ran."""
+
+    category: Category
+    cells: Mapping[str, Sequence[Row]]
+    """The rows of each series, the fastest first."""
+    reference: str
+
+    @property
+    def best(self) -> str:
+        return next(iter(self.cells))
+
+    @property
+    def slowdown(self) -> float:
+        """That of the best; not a number where runs do not tell."""
+        return averages.of("slowdown", self.cells[self.best]).value
+
+    @property
+    def equals(self) -> list[str]:
+        """What seeds do not tell apart from the best; one seed tells only what is the same."""
+        found = {other: self.ratio(other) for other in list(self.cells)[1:]}
+        return [
+            other
+            for other, own in found.items()
+            if own is not None and (own.value == 1.0 or own.includes(1.0))
+        ]
+
+    @property
+    def loser(self) -> str:
+        """The reference, or the slowest where that is the best."""
+        _, *others = self.cells
+        return self.reference if self.reference in others else others[-1]
+
+    def ratio(self, series: str) -> stats.Mean | None:
+        """The completion time of a series over the best; None where they have other seeds."""
+        slow, fast = self.cells[series], self.cells[self.best]
+        return averages.ratio("cct_s", slow, fast) if averages.same_seeds(slow, fast) else None
 
 
-def of(view: View) -> str:
-    """Two sentences on a view of at least two series; empty if there is nothing to compare."""
-    grouping = view.grouping
-    cases = {category: _cells(grouping, category) for category in grouping.categories}
-    cases = {category: cells for category, cells in cases.items() if len(cells) > 1}
+def of(view: View) -> Verdict | None:
+    """What a view says; None if there is nothing to compare."""
+    cases = list(_cases(view.grouping))
     if not cases:
-        return ""
-    if len(cases) == 1:
-        (cells,) = cases.values()
-        return _of_one(cells, grouping.reference)
-    return _of_several(cases, grouping.reference)
+        return None
+    ranked = _ranked(cases)
+    one = cases[0] if len(cases) == 1 else _most_lost(cases)
+    return {
+        "text": _of_one(cases[0]) if len(cases) == 1 else _of_several(cases, ranked),
+        "best": ranked[0],
+        "slowdown": _known(max(case.slowdown for case in cases if case.best == ranked[0])),
+        "needs": _needs(_row(cases, ranked[0])),
+        **_loss(one),
+        "cases": [_fields(case) for case in cases],
+    }
 
 
-def _cells(grouping: Grouping, category: Category) -> dict[str, Sequence[Row]]:
-    """The series that ran in a case, the fastest first."""
-    rows = {series: grouping.rows(category, series) for series in grouping.series}
-    present = {series: own for series, own in rows.items() if own}
-    return dict(sorted(present.items(), key=lambda item: _time(item[1])))
+def _cases(grouping: Grouping) -> Iterator[_Case]:
+    for category in grouping.categories:
+        rows = {series: grouping.rows(category, series) for series in grouping.series}
+        present = {series: own for series, own in rows.items() if own}
+        if len(present) > 1:
+            ordered = sorted(present.items(), key=lambda item: _time(item[1]))
+            yield _Case(category, dict(ordered), grouping.reference)
 
 
 def _time(rows: Sequence[Row]) -> float:
     return averages.of("cct_s", rows).value
 
 
-def _of_one(cells: Cells, reference: str) -> str:
-    best, *others = cells
-    equals = [other for other in others if _is_equal(cells[other], cells[best])]
-    beside = f", not told apart from {_list(equals)}" if equals else ""
+def _ranked(cases: Sequence[_Case]) -> list[str]:
+    """The series that are best somewhere, the most often best first."""
+    wins = Counter(case.best for case in cases)
+    return [series for series, _ in wins.most_common()]
+
+
+def _fields(case: _Case) -> VerdictCase:
+    return {
+        "case": case.category.label,
+        "best": case.best,
+        "cct_s": _time(case.cells[case.best]),
+        "slowdown": _known(case.slowdown),
+        "equals": case.equals,
+        **_loss(case),
+    }
+
+
+def _loss(case: _Case | None) -> Loss:
+    """What the loser of a case loses."""
+    if case is None:
+        return {"loser": None, "loss": None, "half_95": None, "significant": None}
+    found = case.ratio(case.loser)
+    if found is None:
+        return {"loser": case.loser, "loss": None, "half_95": None, "significant": None}
+    surely = None if found.half is None else _is_sure(found)
+    return {
+        "loser": case.loser,
+        "loss": found.value - 1,
+        "half_95": found.half,
+        "significant": surely,
+    }
+
+
+def _most_lost(cases: Sequence[_Case]) -> _Case | None:
+    """Where the reference loses most; None if nothing is faster anywhere."""
+    lost = [(found.value, case) for case, found in _lost(cases)]
+    return max(lost, key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def _lost(cases: Sequence[_Case]) -> list[tuple[_Case, stats.Mean]]:
+    """The cases in which the reference takes longer than the best, and how much."""
+    found = [(case, case.ratio(case.loser)) for case in cases if case.loser == case.reference]
+    return [(case, ratio) for case, ratio in found if ratio is not None]
+
+
+def _of_one(case: _Case) -> str:
+    rows = case.cells[case.best]
+    beside = f", not told apart from {_list(case.equals)}" if case.equals else ""
     first = (
-        f"Best is {best} with {format_time(_time(cells[best]))}, {_above(cells[best])}{beside}; "
-        f"it asks {_asks(cells[best][0])}."
+        f"Best is {case.best} with {format_time(_time(rows))}, {_above(case.slowdown)}{beside}; "
+        f"it asks {_asks(rows[0])}."
     )
-    loser = reference if reference in others else others[-1]
-    return f"{first} {_loss(loser, best, cells)}."
+    return f"{first} {_told_loss(case)}."
 
 
-def _of_several(cases: Mapping[Category, Cells], reference: str) -> str:
-    wins: dict[str, int] = {}
-    for cells in cases.values():
-        best = next(iter(cells))
-        wins[best] = wins.get(best, 0) + 1
-    ranked = sorted(wins, key=lambda series: -wins[series])
-    told = [f"{series} in {wins[series]}" for series in ranked]
-    worst = max(cases, key=lambda case: _slowdown(next(iter(cases[case].values()))))
-    rows = next(iter(cases[worst].values()))
+def _of_several(cases: Sequence[_Case], ranked: Sequence[str]) -> str:
+    told = [f"{series} in {sum(case.best == series for case in cases)}" for series in ranked]
+    worst = max(cases, key=lambda case: case.slowdown)
     asks = [f"{series} asks {_asks(_row(cases, series))}" for series in ranked[:2]]
     first = (
-        f"Best of {len(cases)} cases: {_list(told)}, and there {_above(rows)} at most "
-        f"({worst.label}); {'; '.join(asks)}."
+        f"Best of {len(cases)} cases: {_list(told)}, and there {_above(worst.slowdown)} at most "
+        f"({worst.category.label}); {'; '.join(asks)}."
     )
-    return f"{first} {_lost_cases(cases, reference)}."
+    return f"{first} {_told_losses(cases)}."
 
 
-def _lost_cases(cases: Mapping[Category, Cells], reference: str) -> str:
+def _told_losses(cases: Sequence[_Case]) -> str:
     """How much the reference loses where it is not the best."""
-    lost = []
-    for case, cells in cases.items():
-        best = next(iter(cells))
-        if reference in cells and best != reference:
-            found = averages.ratio("cct_s", cells[reference], cells[best])
-            if found is not None:
-                lost.append((found.value, found, case))
+    reference = cases[0].reference
+    lost = _lost(cases)
     if not lost:
         return f"Nothing is faster than {reference}"
-    sure = sum(_is_sure(found) for _, found, _ in lost)
-    _, most, case = max(lost, key=lambda one: one[0])
-    several = any(found.half is not None for _, found, _ in lost)
+    sure = sum(_is_sure(found) for _, found in lost)
+    case, most = max(lost, key=lambda one: one[1].value)
+    several = any(found.half is not None for _, found in lost)
     how = f"significantly in {sure} of {len(cases)}" if several else "with one seed each"
     return (
-        f"{reference} takes longer in {len(lost)}, {how}, {_percent(most)} at most ({case.label})"
+        f"{reference} takes longer in {len(lost)}, {how}, {_percent(most)} at most "
+        f"({case.category.label})"
     )
 
 
-def _row(cases: Mapping[Category, Cells], series: str) -> Row:
-    return next(cells[series][0] for cells in cases.values() if series in cells)
+def _row(cases: Sequence[_Case], series: str) -> Row:
+    return next(case.cells[series][0] for case in cases if series in case.cells)
 
 
-def _loss(loser: str, best: str, cells: Cells) -> str:
+def _told_loss(case: _Case) -> str:
     """How much longer one takes, and the comparison that the table has the other way round."""
-    slow, fast = cells[loser], cells[best]
-    found = averages.ratio("cct_s", slow, fast) if averages.same_seeds(slow, fast) else None
+    loser, best, found = case.loser, case.best, case.ratio(case.loser)
     if found is None:
         return f"{loser} ran under other seeds"
     if found.value == 1.0:
@@ -106,7 +186,8 @@ def _loss(loser: str, best: str, cells: Cells) -> str:
     told = f"{loser} takes {significant(100 * (found.value - 1), 3)} % longer"
     if found.half is None:
         return f"{told}; one seed does not tell whether that is chance (--seeds 5)"
-    against = AGAINST.cell(fast, slow).text.removesuffix(f" {NOT_SIGNIFICANT}")
+    cell = AGAINST.cell(case.cells[best], case.cells[loser])
+    against = cell.text.removesuffix(f" {NOT_SIGNIFICANT}")
     surely = "" if _is_sure(found) else "not "
     return f"{told}, {best} vs {loser} {against}, which is {surely}significant"
 
@@ -118,32 +199,38 @@ def _percent(found: stats.Mean) -> str:
     return f"{significant(change, 3)}{f' ± {significant(half, 2)}' if half else ''} %"
 
 
-def _is_equal(rows: Sequence[Row], best: Sequence[Row]) -> bool:
-    """Whether seeds do not tell two apart; one seed tells only what is the same."""
-    found = averages.ratio("cct_s", rows, best) if averages.same_seeds(rows, best) else None
-    return found is not None and (found.value == 1.0 or found.includes(1.0))
-
-
 def _is_sure(found: stats.Mean) -> bool:
-    return found.half is not None and not found.includes(1.0)
+    return found.half is not None and found.value != 1.0 and not found.includes(1.0)
 
 
-def _slowdown(rows: Sequence[Row]) -> float:
-    return averages.of("slowdown", rows).value
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
-def _above(rows: Sequence[Row]) -> str:
+def _above(slowdown: float) -> str:
     """How far from the bound: `1.8 % above the lower bound`."""
-    above = 100 * (_slowdown(rows) - 1)
+    if math.isnan(slowdown):
+        return "with an unknown lower bound"
+    above = 100 * (slowdown - 1)
     return (
         "at the lower bound" if above < 0.05 else f"{significant(above, 2)} % above the lower bound"
     )
 
 
+def _needs(row: Row) -> Needs:
+    """What a scheme asks of switches and NICs; None for nothing."""
+    switches, nics = (row.get(f"{whose}_changes") for whose in ("switch", "nic"))
+    return {
+        "switches": None if switches == NOTHING else switches,
+        "nics": None if nics == NOTHING else nics,
+    }
+
+
 def _asks(row: Row) -> str:
-    """What a scheme asks of switches and NICs."""
-    asked = (("switches", row.get("switch_changes")), ("NICs", row.get("nic_changes")))
-    told = [f'of {name} "{what}"' for name, what in asked if what not in (None, NOTHING)]
+    """The same in words."""
+    needs = _needs(row)
+    asked = (("switches", needs["switches"]), ("NICs", needs["nics"]))
+    told = [f'of {name} "{what}"' for name, what in asked if what is not None]
     return " and ".join(told) or "nothing of switches and NICs"
 
 
