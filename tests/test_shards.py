@@ -107,8 +107,24 @@ def test_a_shard_needs_a_directory_and_has_no_check(weft: Weft) -> None:
         "weft run 'a b.toml' --shard 1/2 -o one --seeds 3",
         "weft run 'a b.toml' --shard=1/2 --output=one --seeds 3",
         "weft run --output one 'a b.toml' --seeds 3",
+        "weft run -oone --shard=1/2 'a b.toml' --seeds 3",
+        "weft run -o=one 'a b.toml' --seeds 3",
     ],
 )
 def test_the_command_of_the_whole(command: str) -> None:
     """Without the shard, and with another directory."""
     assert whole_command(command, Path("out")) == "weft run 'a b.toml' --seeds 3 -o out"
+
+
+@pytest.mark.parametrize(
+    ("command", "whole"),
+    [
+        ("weft run -qoone a.toml", "weft run -q a.toml -o out"),
+        ("weft run -qo one a.toml", "weft run -q a.toml -o out"),
+        ("weft run -o one --quick -- -oddly.toml", "weft run --quick -o out -- -oddly.toml"),
+        ("weft run two-o.toml --on=local", "weft run two-o.toml --on=local -o out"),
+    ],
+)
+def test_what_is_like_an_output_option(command: str, whole: str) -> None:
+    """Flags before it stay; files and other options are none."""
+    assert whole_command(command, Path("out")) == whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,9 @@ from pathlib import Path
 from weft.errors import ExperimentError
 from weft.study.store import DirectoryStore
 from weft.study.study import Study, saved
+
+_OUTPUT = re.compile(r"-(?P<flags>[a-np-zA-Z]*)o(?P<directory>.*)")
+"""`-o` as a word: with flags before it, and perhaps its directory behind it."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +55,27 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
 
 def whole_command(command: str, output: Path) -> str:
     """The command of a shard without `--shard`, and with another `-o`."""
-    words = list(_without(shlex.split(command), ("--shard", "-o", "--output")))
-    return shlex.join([*words, "-o", str(output)])
+    words = shlex.split(command)
+    # Behind `--` there are files, whatever they are called.
+    end = words.index("--") if "--" in words else len(words)
+    return shlex.join([*_without_share(words[:end]), "-o", str(output), *words[end:]])
 
 
-def _without(words: Sequence[str], options: Sequence[str]) -> Iterable[str]:
-    """A command line without options that take a value."""
+def _without_share(words: Sequence[str]) -> Iterable[str]:
+    """The words without `--shard` and `-o`, however they are written: also `-oDIR`, `-qo DIR`."""
     left = iter(words)
     for word in left:
-        if word in options:
-            next(left, None)
-        elif word.partition("=")[0] not in options:
+        name, equals, _ = word.partition("=")
+        short = _OUTPUT.fullmatch(word)
+        if name in ("--shard", "--output"):
+            if not equals:
+                next(left, None)
+        elif short:
+            if not short["directory"]:
+                next(left, None)
+            if short["flags"]:
+                yield f"-{short['flags']}"
+        else:
             yield word
 
 
