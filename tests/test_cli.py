@@ -181,6 +181,7 @@ BAD = {
     "output": (SMALL, ["run", "bad.toml", "-o", "bad.toml"], "bad.toml"),
     "no results": ("", ["report", "nowhere"], "nowhere"),
     "list": ("", ["list", "planets"], "planets"),
+    "cluster": (SMALL + "[cluster]\nx = 1\n", ["run", "bad.toml"], "is a cluster file, not an"),
 }
 
 

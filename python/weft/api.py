@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
-from weft.catalogue import KINDS
+from weft.catalogue import DEFAULT_SCHEMES, KINDS
 from weft.errors import ExperimentError, StallError
 from weft.result import Plan, Result, SwitchConfig, TraceInfo
 
@@ -105,7 +105,7 @@ def compare(
     """
     from weft.study import inputs
 
-    experiment = inputs.comparison(fabric, workload, schemes or inputs.DEFAULT_SCHEMES)
+    experiment = inputs.comparison(fabric, workload, schemes or DEFAULT_SCHEMES)
     swept = experiment["sweep"] | sections.pop("sweep", {})
     whole = experiment | sections | {"sweep": swept}
     return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)

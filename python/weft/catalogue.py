@@ -1,4 +1,10 @@
-"""What `weft list` and `weft.list` can list. Imports nothing: `--help` names it, too."""
+"""What `weft list` and `weft.list` can list, and what is compared unless told otherwise.
+
+Imports nothing: `--help` names both.
+"""
+
+DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
+"""What `weft compare`, `weft.compare` and `weft run` on a workload file compare."""
 
 KINDS = {
     "schemes": "load balancers",

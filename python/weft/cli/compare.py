@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.catalogue import DEFAULT_SCHEMES
 from weft.cli import completion, failures, options, trace_options
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def compare(
             autocompletion=completion.schemes,
             help="The load balancers to compare; see weft list schemes.",
         ),
-    ] = "ecmp,spray,reps,ethereal",
+    ] = ",".join(DEFAULT_SCHEMES),
     transport: Annotated[
         str | None,
         typer.Option(

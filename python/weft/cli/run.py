@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.catalogue import DEFAULT_SCHEMES
 from weft.cli import completion, failures, options, trace_options
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(
             metavar="A,B,...",
             autocompletion=completion.schemes,
             help="Compare these schemes, whatever an experiment says. Default for workload "
-            "files: ecmp,spray,reps,ethereal.",
+            f"files: {','.join(DEFAULT_SCHEMES)}.",
         ),
     ] = None,
     quick: options.Quick = False,

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from weft import _native
 from weft._types import Expanded, RunSpec
+from weft.catalogue import DEFAULT_SCHEMES
 from weft.errors import ExperimentError
 from weft.study import default_fabric, settings
 from weft.study.settings import Settings
 
-DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
 Overrides = Sequence[tuple[str, str]]
+_CLUSTER = re.compile(r": cluster(\.\w+)? \(line \d+\): unknown key")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ def from_file(
     try:
         return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
     except ExperimentError as error:
+        if _CLUSTER.match(str(error).removeprefix(str(path))):
+            raise ExperimentError(
+                f"{path}: is a cluster file, not an experiment; weft plan and weft testbed read it"
+            ) from None
         if path.suffix == ".toml" or ": not TOML: " not in str(error):
             raise
         others = "or name an experiment (.toml) or a workload (.cm, .csv, .et, .goal, ...)"

@@ -46,7 +46,9 @@ def read(path: Path) -> Measured:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ExperimentError(f"{path}: {error.strerror or error}; correct the path") from None
+        why = (error.strerror or "cannot be read").lower()
+        mend = "give the output of nccl-tests, such as all_reduce_perf"
+        raise ExperimentError(f"{path}: {why.replace(' or directory', '')}; {mend}") from None
     heads: list[str] = []
     values: dict[int, dict[str, float]] = {}
     test, ranks = None, 0
