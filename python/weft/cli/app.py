@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from weft import internal_errors
-from weft.cli import exit_status, options, testbed, topology, trace
+from weft.cli import completion, exit_status, options, testbed, topology, trace
 from weft.cli.bench_net import bench_net
 from weft.cli.capacity import capacity
 from weft.cli.compare import compare
@@ -98,6 +98,8 @@ def main() -> None:
     # No command multiplies large matrices; threads for that would only wait, and take a core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
+    if set(completion.OPTIONS) & set(words):
+        completion.use_own_script()
     sys.exit(internal_errors.HANDLER.status(status(words)))
 
 

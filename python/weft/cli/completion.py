@@ -1,4 +1,4 @@
-"""What the shell offers behind a Tab; looked up only then."""
+"""What the shell offers behind a Tab; looked up only then. And how bash asks for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,43 @@ import typer
 
 if TYPE_CHECKING:
     from weft._types import CatalogueEntry
+
+OPTIONS = ("--install-completion", "--show-completion")
+_BASH = r"""
+%(complete_func)s() {
+    # bash also ends words at ":" and "=" (COMP_WORDBREAKS). What it takes for several words is one
+    # here, and of what is offered it wants the part behind the last of them only.
+    local IFS=$'\n' line=${COMP_LINE:0:COMP_POINT} word begun='' part end
+    local -a words
+    IFS=$' \t\n' read -r -d '' -a words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=('')
+    word=${words[-1]}
+    [[ $word == --*=* ]] && word=${word#*=}
+    for end in : =; do
+        part=${word%%"${word##*$end}"}
+        [[ $COMP_WORDBREAKS == *$end* && ${#part} -gt ${#begun} ]] && begun=$part
+    done
+    COMPREPLY=( $( env COMP_WORDS="$line" COMP_CWORD=$(( ${#words[@]} - 1 )) \
+                   %(autocomplete_var)s=complete_bash "$1" ) )
+    COMPREPLY=( "${COMPREPLY[@]#"$begun"}" )
+    # More is to follow.
+    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=] ]] && compopt -o nospace
+    return 0
+}
+
+complete -o default -F %(complete_func)s %(prog_name)s
+"""
+"""Typer's own asks for what stands behind the last colon, as if it were a word."""
+
+
+def use_own_script() -> None:
+    """Have Typer install and show `_BASH`; where it has no place for that, its own."""
+    try:
+        from typer import _completion_shared
+
+        _completion_shared._completion_scripts["bash"] = _BASH
+    except (ImportError, AttributeError):
+        return
 
 
 def kinds(incomplete: str) -> list[str]:
@@ -38,12 +75,12 @@ def schemes(incomplete: str) -> list[str]:
 
 
 def fabrics(incomplete: str) -> list[str]:
-    """Topologies, and behind the colon their own keys."""
+    """Topologies; behind the colon their own keys, and the words that these may be."""
     return _short(incomplete, "topologies", "fabric")
 
 
 def workloads(incomplete: str) -> list[str]:
-    """Patterns, collectives and models, and behind the colon their keys."""
+    """Patterns, collectives, models; behind the colon their keys, and words that these may be."""
     return _short(incomplete, "workloads", "workload")
 
 
@@ -62,10 +99,16 @@ def _short(incomplete: str, kind: str, section: str) -> list[str]:
     if not colon:
         return [f"{one}:" for one in _starting(_names(getattr(api, kind)()), incomplete)]
     before, comma, last = rest.rpartition(",")
-    own = [option["key"].removeprefix(f"{section}.") for one in found for option in one["options"]]
-    taken = [pair.partition("=")[0] for pair in before.split(",")]
-    left = (key for key in dict.fromkeys(own) if key not in taken)
-    return [f"{name}:{before}{comma}{key}=" for key in _starting(left, last)]
+    own: dict[str, list[str]] = {}
+    for option in (option for one in found for option in one["options"]):
+        own.setdefault(option["key"].removeprefix(f"{section}."), []).extend(option["words"])
+    key, equals, _ = last.partition("=")
+    if equals:
+        offered = [f"{key}={word}" for word in dict.fromkeys(own.get(key, ()))]
+    else:
+        taken = [pair.partition("=")[0] for pair in before.split(",")]
+        offered = [f"{one}=" for one in own if one not in taken]
+    return [f"{name}:{before}{comma}{one}" for one in _starting(offered, last)]
 
 
 def _names(entries: Iterable[CatalogueEntry]) -> list[str]:
