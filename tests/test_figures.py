@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from weft import units
 from weft.report import tables, usual_columns
-from weft.report.figures import axes, goodput, metrics, palette, queues, subset
+from weft.report.figures import (
+    axes,
+    draw_matplotlib,
+    draw_plotly,
+    goodput,
+    metrics,
+    palette,
+    queues,
+    subset,
+)
 from weft.report.figures.model import Axis, Bars, Curve, Lines, Panel
 from weft.report.grouping import group
 from weft.study import stats
@@ -186,6 +195,7 @@ def test_sizes_become_lines_with_the_bound() -> None:
     assert isinstance(plot, Lines)
     assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
     assert plot.curves[0].x == (4e3, 64e3, 1e6)
+    assert plot.x.title == "workload.size [B]"
     assert plot.x.ticks == ((4e3, "4KB"), (64e3, "64KB"), (1e6, "1MB"))
     assert plot.x.log
     assert plot.y.log
@@ -242,8 +252,48 @@ def test_styles_are_distinct_and_stay() -> None:
     assert palette.styles(["ethereal", "mine"])["ethereal"] == everything["ethereal"]
     many = palette.styles([f"ecmp, {i}" for i in range(12)])
     assert len({style.colour for style in many.values()}) == 12
+    mixed = palette.styles([*names, "twill", "mrc", "plb", "conga", "drill", "letflow"])
+    assert len({style.colour for style in mixed.values()}) == 12
+    assert {style.marker for style in mixed.values()} == set(palette.MARKERS)
+    assert list(mixed)[-1] == "letflow"
     more = palette.styles([f"mine {i}" for i in range(20)])
     assert len(set(more.values())) == 20
+
+
+def test_both_renderers_know_every_marker() -> None:
+    """Matplotlib by a letter of its own for each; Plotly has them by these names."""
+    assert set(draw_matplotlib._MARKERS) == set(palette.MARKERS)
+    assert len(set(draw_matplotlib._MARKERS.values())) == len(palette.MARKERS)
+    pytest.importorskip("plotly.graph_objects").scatter.Marker(symbol=list(palette.MARKERS))
+
+
+def test_curves_with_many_points_have_some_markers() -> None:
+    """In the report and in files; the bound has none."""
+    times = tuple(map(float, range(100)))
+    curve = Curve("ecmp", palette.styles(["ecmp"])["ecmp"], times, times)
+    bound = Curve("lower bound", palette.BOUND, times, times, markers="none")
+    panel = Panel("", Lines((curve, bound), Axis("time"), Axis("queue")))
+    mine, line = draw_plotly.panel(panel)["data"]
+    assert (mine["mode"], line["mode"]) == ("lines+markers", "lines")
+    assert mine["marker"]["maxdisplayed"] < 20
+
+
+def test_axes_of_swept_keys_have_their_unit() -> None:
+    """In the title where all values are written in it, else what these are multiples of."""
+    assert axes.key_axis("fabric.delay", ["1us", "2us"]) == ("fabric.delay [µs]", ("1", "2"))
+    sizes = ("64KB", "1MB")
+    assert axes.key_axis("workload.size", sizes) == ("workload.size [B]", sizes)
+    assert axes.key_axis("fabric.k", ["4", "8"]) == ("fabric.k", ("4", "8"))
+    assert axes.key_axis("transport.rto", ["auto", "1ms"]) == ("transport.rto", ("auto", "1ms"))
+    rows = [
+        row(scheme, 1, 1e-5, **{"workload.size": size, "workload.launch": launch})
+        for scheme in ("ecmp", "spray")
+        for size in ("4KB", "16KB")
+        for launch in ("successor", "same-rank")
+    ]
+    plot = metrics.completion_times(group(rows)).panels[0].plot
+    assert plot.x.title == "workload.launch, workload.size"
+    assert metrics.completion_times(group(TWO)).panels[0].plot.x.title == "scheme"
 
 
 def test_evenly_keeps_both_ends() -> None:

@@ -48,6 +48,8 @@ class Grouping:
     """One row a seed. A cell whose runs all stalled is missing."""
     series_name: str = "scheme"
     """What the series are."""
+    facet_keys: tuple[str, ...] = ()
+    """The swept keys of facets."""
 
     @property
     def reference(self) -> str:
@@ -103,6 +105,7 @@ def group(
         series=_distinct(series for _, series in cells),
         cells=cells,
         series_name=", ".join(map(key_name, named)) or "scheme",
+        facet_keys=tuple(facet_keys),
     )
 
 

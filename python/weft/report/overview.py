@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from weft._types import Row
 from weft.report import column_text, tables
+from weft.report.figures.axes import case_axis
 from weft.report.figures.model import Axis, Figure, HeatMap, Panel
 from weft.report.grouping import Category, Grouping
 from weft.report.tables import Line, Section, Table
@@ -71,12 +72,13 @@ def figure(view: View) -> Figure:
     top = min(_WORST, max(known, default=1.0))
     low = min([1.0, *known])
     ticks = tuple((tick, f"{tick:g}") for tick in _TICKS if low <= tick <= top)
+    keys, scenarios = case_axis(grouping)
     plot = HeatMap(
         rows=tuple(grouping.series),
-        columns=tuple(category.label for category in grouping.categories),
+        columns=scenarios,
         values=values,
-        x=Axis(""),
-        y=Axis(""),
+        x=Axis(keys),
+        y=Axis(grouping.series_name),
         scale=Axis(name, log=True, limits=(low, max(top, 1.01 * low)), ticks=ticks),
         texts=texts,
     )

@@ -1,13 +1,16 @@
-"""Limits and ticks of axes: panels that can be compared share limits."""
+"""Titles, limits and ticks of axes: panels that can be compared share limits."""
 
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from weft.report.figures.model import Axis, Bars, Lines, Mark, Panel
+from weft.report.grouping import Grouping
+from weft.units import base_unit
 
 _ALIKE = 10.0
 _WIDE = 30.0
@@ -26,6 +29,33 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
 )
 
 Ends = tuple[float, float]
+_QUANTITY = re.compile(r"(-?[0-9][0-9.]*) ?([A-Za-z%]+)")
+
+
+def key_axis(key: str, values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The title of the axis of a swept key, and what its ticks say.
+
+    Values that are all written in one unit leave it to the title: `fabric.delay [µs]`. Others keep
+    theirs, and the title has the unit that these are multiples of: `workload.size [B]`.
+    """
+    parts = [_QUANTITY.fullmatch(value) for value in values]
+    units = {part[2] for part in parts if part}
+    if None not in parts and len(units) == 1:
+        # As the other axes have it.
+        unit = "µs" if units == {"us"} else units.pop()
+        return f"{key} [{unit}]", tuple(part[1] for part in parts if part)
+    bases = {base_unit(value) for value in values}
+    unit = bases.pop() if len(bases) == 1 else None
+    return (f"{key} [{unit}]" if unit else key), tuple(values)
+
+
+def case_axis(grouping: Grouping) -> tuple[str, tuple[str, ...]]:
+    """The same of an axis of categories, which may be values of several keys."""
+    categories = grouping.categories
+    if grouping.x_key and not grouping.facet_keys:
+        return key_axis(grouping.x_key, [category.x for category in categories])
+    keys = [*grouping.facet_keys, *([grouping.x_key] if grouping.x_key else [])]
+    return ", ".join(keys), tuple(category.label for category in categories)
 
 
 def needs_log(values: Iterable[float]) -> bool:

@@ -59,7 +59,8 @@ def _figure(
     kinds: Sequence[Kind],
 ) -> Figure:
     styles = palette.styles(grouping.series)
-    panels = [Panel(kind, _bars(kind, styles, cells, times)) for kind in kinds[:MOST_MEASURED]]
+    x = Axis(grouping.series_name)
+    panels = [Panel(kind, _bars(kind, styles, cells, times, x)) for kind in kinds[:MOST_MEASURED]]
     case = f" {category.label}:" if category.label else ""
     caption = (
         f"By kind of collective and group of ranks:{case} time from the first rank of the group "
@@ -72,7 +73,11 @@ def _figure(
 
 
 def _bars(
-    kind: Kind, styles: Mapping[str, Style], cells: Mapping[str, Sequence[Row]], times: Times
+    kind: Kind,
+    styles: Mapping[str, Style],
+    cells: Mapping[str, Sequence[Row]],
+    times: Times,
+    x: Axis,
 ) -> Bars:
     """A bar for each series; axes start at zero, so that differences show as they are."""
     found = {
@@ -91,7 +96,7 @@ def _bars(
             note = f"busbw {busbw:.4g} GB/s, {ones[0][2]} in a run"
             look, value, half = (styles[series],), (mean.value,), (mean.half,)
             bars.append(BarSeries(series, look, value, half, notes=(note,)))
-    return Bars(("",), tuple(bars), Axis(""), Axis(f"time [{unit}]"))
+    return Bars(("",), tuple(bars), x, Axis(f"time [{unit}]"))
 
 
 def _left_out(grouping: Grouping, kinds: Sequence[Kind]) -> str:

@@ -39,7 +39,12 @@ _MARKERS = {
     "pentagon": "p",
     "triangle-left": "<",
     "triangle-right": ">",
+    "diamond-tall": "d",
 }
+_ASIDE = 0.03
+"""Inches from the error bar of a curve to that of the next one."""
+_BETWEEN = 0.14
+"""From marker to marker of a curve with many points, in diagonals of the plot."""
 _STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 9.0,
@@ -235,30 +240,42 @@ def _printed(ax: Axes, x: float, mark: Mark | None, colour: str, size: float) ->
 
 
 def _lines(ax: Axes, plot: Lines) -> None:
-    for curve in plot.curves:
-        _curve(ax, curve)
+    for number, curve in enumerate(plot.curves):
+        _curve(ax, curve, number / len(plot.curves))
+        # Error bars at one x stand beside each other.
+        _intervals(ax, curve, _ASIDE * (number - (len(plot.curves) - 1) / 2))
     for spot in plot.spots:
         _printed(ax, spot.x, spot.mark, spot.style.colour, 11.0)
     _scale(ax, "x", plot.x)
     _scale(ax, "y", plot.y)
 
 
-def _curve(ax: Axes, curve: Curve) -> None:
+def _curve(ax: Axes, curve: Curve, start: float) -> None:
+    """A curve with its markers: those at some points `start` elsewhere for each, from 0 to 1."""
+    every = (_BETWEEN * start, _BETWEEN) if curve.markers == "some" else None
     ax.plot(
         curve.x,
         curve.y,
         label=curve.label,
         color=curve.style.colour,
         linestyle=_DASHES[curve.style.dash],
-        marker=_MARKERS[curve.style.marker] if curve.markers else "",
-        markersize=4,
+        marker="" if curve.markers == "none" else _MARKERS[curve.style.marker],
+        markersize=4.5,
+        markevery=every,
         linewidth=1.3,
     )
+
+
+def _intervals(ax: Axes, curve: Curve, aside: float) -> None:
+    """The error bars of a curve, some inches beside its points."""
+    from matplotlib.transforms import ScaledTranslation
+
     if any(curve.halves):
         halves = [half or 0.0 for half in curve.halves]
-        # Thin, since error bars of many curves are at the same x.
-        thin: Any = {"capsize": 2, "elinewidth": 0.8, "capthick": 0.8, "alpha": 0.7}
-        ax.errorbar(curve.x, curve.y, halves, color=curve.style.colour, fmt="none", **thin)
+        thin: Any = {"capsize": 1.2, "elinewidth": 0.8, "capthick": 0.8, "alpha": 0.8}
+        moved = ax.transData + ScaledTranslation(aside, 0.0, ax.figure.dpi_scale_trans)
+        thin |= {"color": curve.style.colour, "fmt": "none", "transform": moved}
+        ax.errorbar(curve.x, curve.y, halves, **thin)
 
 
 def _scale(ax: Axes, which: str, axis: Axis) -> None:

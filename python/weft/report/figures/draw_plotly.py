@@ -26,6 +26,8 @@ Json = dict[str, Any]
 
 _STAR: Json = {"symbol": "star", "size": 12, "line": {"width": 1.2, "color": "#333333"}}
 """Seen on bars of every colour, and on light and dark paper."""
+_MOST_MARKERS = 9
+"""Markers of a curve with many points."""
 _ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
 _LETTERS = 100
 """Category names with more letters in total are rotated, and the plot is higher."""
@@ -166,12 +168,13 @@ def _lines(plot: Lines) -> Json:
 def _curve(curve: Curve) -> Json:
     return {
         "type": "scatter",
-        "mode": "lines+markers" if curve.markers else "lines",
+        "mode": "lines" if curve.markers == "none" else "lines+markers",
         "name": curve.label,
         "x": [_rounded(value) for value in curve.x],
         "y": [_rounded(value) for value in curve.y],
         "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2},
-        "marker": {"symbol": curve.style.marker, "size": 7},
+        "marker": {"symbol": curve.style.marker, "size": 7}
+        | ({"maxdisplayed": _MOST_MARKERS} if curve.markers == "some" else {}),
         "error_y": _ERROR
         | {
             "array": [half or 0.0 for half in curve.halves],

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from weft._types import Row
 from weft.report import column_text, job_kinds
 from weft.report.figures import palette
-from weft.report.figures.axes import needs_log, with_limits
+from weft.report.figures.axes import case_axis, key_axis, needs_log, with_limits
 from weft.report.figures.model import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
 from weft.report.figures.subset import MOST_MEASURED, evenly_spaced, first_series, omitted_means
 from weft.report.grouping import Category, Grouping, key_name
@@ -148,7 +148,9 @@ def _choice(view: View, over: str) -> Figure:
     column = column_text.name_of(view.settings.best.of if view.settings.best else "")
     caption = f"The {name} with the smallest mean {column}.{omitted_means(grouping)}"
     places = sorted({(row[best_value.COLUMN], text_of(row["best"])) for row in rows})
-    measure = _Measure(best_value.COLUMN, Axis(f"best {name}", ticks=tuple(places)))
+    key, texts = key_axis(over, [text for _, text in places])
+    ticks = tuple((value, text) for (value, _), text in zip(places, texts, strict=True))
+    measure = _Measure(best_value.COLUMN, Axis(f"best {key}", ticks=ticks))
     return Figure("best", title, caption, _panels(grouping, measure))
 
 
@@ -217,13 +219,12 @@ def _over_x(grouping: Grouping, facet: str, numbers: dict[str, float], measure: 
     if measure.level is not None:
         levels = [(numbers[c.x], measure.bound(grouping, c)) for c in categories]
         xs, ys = zip(*((x, level) for x, level in levels if level is not None), strict=True)
-        curves.append(Curve("lower bound", palette.BOUND, xs, ys))
-    ticks = tuple((numbers[category.x], category.x) for category in categories)
-    values = [value for value, _ in ticks]
+        curves.append(Curve("lower bound", palette.BOUND, xs, ys, markers="none"))
+    title, texts = key_axis(grouping.x_key or "", [category.x for category in categories])
+    values = [numbers[category.x] for category in categories]
+    ticks = tuple(zip(values, texts, strict=True))
     log = min(values) > 0 and max(values) / min(values) > 8
-    return Lines(
-        tuple(curves), Axis(_x_title(grouping), log=log, ticks=ticks), measure.y, tuple(spots)
-    )
+    return Lines(tuple(curves), Axis(title, log=log, ticks=ticks), measure.y, tuple(spots))
 
 
 def _curve(
@@ -242,7 +243,7 @@ def _curve(
         tuple(x for x, _, _ in known),
         tuple(mean.value for _, mean, _ in known),
         tuple(mean.half for _, mean, _ in known),
-        markers=True,
+        markers="all",
         notes=tuple(note for _, _, note in known),
     )
 
@@ -265,7 +266,7 @@ def _by_series(grouping: Grouping, measure: _Measure) -> Bars:
     levels = (level,) * len(grouping.series) if level is not None else ()
     # A logarithmic axis is for comparing categories; here bars start at zero.
     y = replace(measure.y, log=False)
-    return Bars(tuple(grouping.series), (bars,), Axis(""), y, levels)
+    return Bars(tuple(grouping.series), (bars,), Axis(grouping.series_name), y, levels)
 
 
 def _by_category(grouping: Grouping, measure: _Measure) -> Bars:
@@ -287,17 +288,8 @@ def _by_category(grouping: Grouping, measure: _Measure) -> Bars:
         )
     bounds = tuple(measure.bound(grouping, category) for category in categories)
     levels = bounds if measure.level is not None else ()
-    only_x = all(not category.facet for category in categories)
-    labels = tuple(category.x if only_x else category.label for category in categories)
-    x = Axis(_x_title(grouping) if only_x else "")
-    return Bars(labels, tuple(bars), x, measure.y, levels)
-
-
-def _x_title(grouping: Grouping) -> str:
-    """What the x axis is, with its key: units stand at its ticks, as the experiment has them."""
-    key = grouping.x_key or ""
-    name = key_name(key)
-    return f"{name} ({key})" if name and name != key else name
+    title, labels = case_axis(grouping)
+    return Bars(labels, tuple(bars), Axis(title), measure.y, levels)
 
 
 def _note(rows: Sequence[Row]) -> str:

@@ -86,7 +86,8 @@ class Curve:
     x: tuple[float, ...]
     y: tuple[float, ...]
     halves: tuple[float | None, ...] = ()
-    markers: bool = False
+    markers: Literal["all", "some", "none"] = "some"
+    """At which points its marker is: at some, where a curve has many points."""
     shape: Literal["linear", "steps"] = "linear"
     notes: tuple[str, ...] = ()
     """More text for a point, shown when the pointer is over it."""

@@ -16,12 +16,19 @@ Dash = Literal["solid", "dash", "dot", "dashdot"]
 
 @dataclass(frozen=True)
 class Style:
-    """How a series looks. `marker` is a name that both renderers map."""
+    """How a series looks."""
 
     colour: str
     dash: Dash = "solid"
     marker: str = "circle"
+    """One of `MARKERS`."""
 
+
+MARKERS = (
+    *("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "hexagon"),
+    *("pentagon", "triangle-left", "triangle-right", "diamond-tall"),
+)
+"""As many as a figure has series; names that both renderers map."""
 
 BOUND = Style("#7f7f7f", "dash")
 """The lower bound, in every figure."""
@@ -51,7 +58,7 @@ _CYCLE = (
     Style("#7A5CC7", "solid", "pentagon"),
     Style("#A8A200", "dash", "triangle-left"),
     Style("#B3003C", "dashdot", "triangle-right"),
-    Style("#33BBB0", "dot", "diamond"),
+    Style("#33BBB0", "dot", "diamond-tall"),
 )
 
 _NEXT: dict[Dash, Dash] = {"solid": "dot", "dash": "solid", "dashdot": "dash", "dot": "dashdot"}
@@ -66,16 +73,11 @@ _FIXED = {
 }
 
 
-def _place(style: Style) -> int:
-    """Where a style stands in the cycle."""
-    return next(place for place, one in enumerate(_CYCLE) if one.colour == style.colour)
-
-
 def styles(labels: Sequence[str]) -> dict[str, Style]:
     """A style for each label, in order; known schemes always look the same.
 
     A label may say more than the scheme ("ecmp, 1ms"): the first one of a scheme gets the
-    scheme's style, further ones what is left.
+    scheme's style, further ones what is left. Of twelve no two have the same colour or marker.
     """
     chosen: dict[str, Style] = {}
     for label in labels:
@@ -84,9 +86,19 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
             chosen[label] = fixed
     taken = {style.colour for style in chosen.values()}
     free = [style for style in _CYCLE if style.colour not in taken] or list(_CYCLE)
-    rest = [label for label in labels if label not in chosen]
-    # After the last colour the same ones are used again, with other dashes and markers.
-    again = [
-        Style(s.colour, _NEXT[s.dash], _CYCLE[(_place(s) + 1) % len(_CYCLE)].marker) for s in free
-    ]
-    return chosen | {label: (free + again)[i % (2 * len(free))] for i, label in enumerate(rest)}
+    markers = _left({style.marker for style in chosen.values()})
+    for number, label in enumerate(one for one in labels if one not in chosen):
+        turn, place = divmod(number, len(free))
+        style = free[place]
+        # After the last colour the same ones are used again, with other dashes.
+        dash = _NEXT[style.dash] if turn % 2 else style.dash
+        markers = markers or _left(set())
+        marker = style.marker if style.marker in markers and not turn else markers[0]
+        markers.remove(marker)
+        chosen[label] = Style(style.colour, dash, marker)
+    return {label: chosen[label] for label in labels}
+
+
+def _left(taken: set[str]) -> list[str]:
+    """The markers that are not taken."""
+    return [marker for marker in MARKERS if marker not in taken]
