@@ -198,6 +198,9 @@ impl Kind for Wholes {
 #[derive(Clone, Copy, Debug)]
 pub struct OneOf<'a>(pub &'a [&'a str]);
 
+/// More names than this are not listed where one of them is likely to be meant.
+const MANY: usize = 24;
+
 impl Kind for OneOf<'_> {
     type Out = usize;
     fn read(&self, item: &Item) -> Result<usize, String> {
@@ -207,6 +210,10 @@ impl Kind for OneOf<'_> {
         self.0.iter().position(|name| name == text).ok_or_else(|| {
             let all = self.0.join(", ");
             match nearest(text, self.0.iter().copied()) {
+                // Nobody reads so many names to find the one that was meant.
+                Some(near) if self.0.len() > MANY => {
+                    format!("{text:?} is not known; did you mean {near:?}?")
+                }
                 Some(near) => format!("{text:?} is not one of {all}; did you mean {near:?}?"),
                 None => format!("{text:?} is not known; use one of {all}"),
             }

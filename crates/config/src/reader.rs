@@ -153,15 +153,6 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Says what `key`, which was asked for, may be: which words, or what else.
-    pub(crate) fn may_be(&mut self, key: &str, words: &[String], kind: &str) {
-        let asked = self.asked.iter_mut().rfind(|asked| asked.key == key);
-        if let Some(asked) = asked {
-            words.clone_into(&mut asked.words);
-            kind.clone_into(&mut asked.kind);
-        }
-    }
-
     /// Reads a choice and the keys that belong to it. Keys of the choices not taken are
     /// refused if they stand beside a choice in the file, and ignored if the choice came from
     /// a sweep or a `--set`: the file then serves several.

@@ -79,7 +79,7 @@ fn every_format_of_traces_is_listed_with_its_keys() {
         };
         let entry = entries.iter().find(is_it).unwrap_or_else(|| panic!("{}", info.name));
         assert_eq!(&*entry.source, info.source);
-        for OptionInfo { key, default, meaning } in info.options {
+        for OptionInfo { key, default, meaning, .. } in info.options {
             let option = entry.options.iter().find(|o| o.key == format!("workload.{key}"));
             let told = option.map(|o| (o.default.as_str(), o.meaning.as_str()));
             assert_eq!(told, Some((*default, *meaning)), "{} {key}", info.name);

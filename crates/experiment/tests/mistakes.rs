@@ -3,7 +3,6 @@
 mod common;
 
 use common::GOOD;
-use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
 use weft_trial::prelude::*;
 use weft_workload::PATTERNS;
@@ -32,11 +31,8 @@ fn the_good_experiment_is_good() {
 
 #[test]
 fn each_mistake_names_source_key_and_mend() {
-    let schemes: Vec<_> = SCHEMES.iter().map(SchemeInfo::spelling).collect();
-    let unknown_scheme = format!(
-        "fig.toml: balance.scheme (line 11): \"ecpm\" is not one of {}; did you mean \"ecmp\"?",
-        schemes.join(", ")
-    );
+    let unknown_scheme =
+        "fig.toml: balance.scheme (line 11): \"ecpm\" is not known; did you mean \"ecmp\"?";
     let patterns: Vec<_> = PATTERNS.iter().map(|info| info.name).collect();
     let unknown_pattern = format!(
         "fig.toml: workload.pattern (line 8): \"all-to-al\" is not one of {}; did you mean \
@@ -177,7 +173,7 @@ fn each_mistake_names_source_key_and_mend() {
             "",
             r#"fig.toml: balance.scheme: missing; add it, for example scheme = "ecmp""#,
         ),
-        ("\"ecmp\"", "\"ecpm\"", &unknown_scheme),
+        ("\"ecmp\"", "\"ecpm\"", unknown_scheme),
         (
             "\"ecmp\"",
             "\"reps\"\nentropies = 0",

@@ -409,11 +409,7 @@ fn numbers_at_the_end_of_a_scheme_s_name_are_options() {
 
 #[test]
 fn each_mistake_names_key_and_mend() {
-    let known = weft_balance::scheme::SCHEMES.iter().map(|info| info.spelling());
-    let known = known.collect::<Vec<_>>().join(", ");
-    let ecmp_4 = format!(
-        "balance.scheme (command line): \"ecmp-4\" is not one of {known}; did you mean \"ecmp\"?"
-    );
+    let ecmp_4 = "balance.scheme (command line): \"ecmp-4\" is not known; did you mean \"ecmp\"?";
     let recoveries: Vec<_> = RECOVERIES.iter().map(|info| info.name).collect();
     let roce = format!(
         "transport.recovery (command line): \"roce\" is not known; use one of natural, {}",
@@ -585,7 +581,7 @@ fn each_mistake_names_key_and_mend() {
             &[("balance.scheme", "subflows-0")],
             "balance.scheme (command line): \"subflows-0\": 0 is out of range; use 1 to 1024",
         ),
-        (&[("balance.scheme", "ecmp-4")], &ecmp_4),
+        (&[("balance.scheme", "ecmp-4")], ecmp_4),
         (
             &[("balance.scheme", "subflows"), ("balance.count", "0")],
             "balance.count (command line): 0 is out of range; use 1 to 1024",

@@ -34,7 +34,7 @@ pub use about::{about_bytes, about_time};
 pub use alarm::{Alarm, Ring};
 pub use fastdiv::FastDiv;
 pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
-pub use options::{OptionError, OptionInfo, Options};
+pub use options::{OptionError, OptionInfo, OptionKind, Options};
 pub use parse::{UnitError, parse_nccl_size, parse_rate, parse_size, parse_time, size_text};
 pub use random::{Draw, Stream};
 pub use rate::{Rate, Wire};

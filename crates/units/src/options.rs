@@ -2,8 +2,8 @@
 //! traffic patterns learn what an experiment file tells them.
 //!
 //! Whoever has options lists them as [`OptionInfo`]s, each with its default as a person would
-//! write it, and asks [`Options`] for each by its key. Nothing else knows a default, and what
-//! was asked for comes back as text with [`Options::resolve`]: the given options and the
+//! write it and with what it may be, and asks [`Options`] for each by its key. Nothing else knows a
+//! default or a range, and what was asked for comes back as text with [`Options::resolve`]: the given options and the
 //! defaults, in one form each, which read back as the same.
 //!
 //! Invariant: an option that was given is either asked for or refused.
@@ -11,18 +11,91 @@
 use crate::parse::{UnitError, parse_rate, parse_size, parse_time, size_text};
 use crate::{Rate, Time};
 use std::fmt;
-use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// One option, as the catalogue shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OptionInfo {
     /// Its key in the experiment file.
     pub key: &'static str,
     /// What holds without it, as one would write it; in words where it depends on the rest of
     /// the experiment (see [`Options::number_if_given`]).
     pub default: &'static str,
-    /// What it means, with its values or unit.
+    /// What it may be.
+    pub kind: OptionKind,
+    /// What it means.
     pub meaning: &'static str,
+}
+
+/// What an option may be, with its range, ends included. Displays as lists of keys say it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OptionKind {
+    /// A whole number from one to another.
+    Whole(u32, u32),
+    /// A number from one to another; infinity is no end.
+    Number(f64, f64),
+    /// Several of them, with spaces between them.
+    Numbers(f64, f64),
+    /// `true` or `false`.
+    Flag,
+    /// A time that is no shorter than this, and no longer than 1000 seconds.
+    Time(Time),
+    /// Bytes, from one number to another.
+    Size(u64, u64),
+    /// Bits per second within [`Rate::SENSIBLE`].
+    Rate,
+    /// Bytes, or a multiple of the bandwidth-delay product ([`Options::window`]).
+    Window,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// The first, or this word.
+    Or(&'static OptionKind, &'static str),
+}
+
+impl OptionKind {
+    /// The words that it may be; empty where it is something else.
+    pub fn words(&self) -> &'static [&'static str] {
+        match self {
+            OptionKind::Word(words) => words,
+            _ => &[],
+        }
+    }
+}
+
+impl fmt::Display for OptionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |kind: &str, range: Option<String>| match range {
+            Some(range) => format!("{kind}, {range}"),
+            None => kind.to_owned(),
+        };
+        let text = match *self {
+            OptionKind::Whole(least, most) => range(WHOLE, bounds(least, most, (0, u32::MAX))),
+            OptionKind::Number(least, most) => range(NUMBER, bounds(least, most, ALL_NUMBERS)),
+            OptionKind::Numbers(least, most) => {
+                let one = range(NUMBER, bounds(least, most, ALL_NUMBERS));
+                format!("{one}, several with spaces between them")
+            }
+            OptionKind::Flag => FLAG.to_owned(),
+            OptionKind::Time(least) => format!("{TIME}, {least} to {LONGEST}"),
+            OptionKind::Size(0, u64::MAX) => SIZE.to_owned(),
+            OptionKind::Size(least, u64::MAX) => format!("{SIZE}, {} or more", size_text(least)),
+            OptionKind::Size(least, most) => {
+                format!("{SIZE}, {} to {}", size_text(least), size_text(most))
+            }
+            OptionKind::Rate => {
+                format!("{RATE}, {} to {}", Rate::SENSIBLE.start(), Rate::SENSIBLE.end())
+            }
+            OptionKind::Window => {
+                format!("{SIZE}, or a multiple of the bandwidth-delay product (\"1.5bdp\")")
+            }
+            OptionKind::Word(_) => WORD.to_owned(),
+            OptionKind::Text => "text".to_owned(),
+            OptionKind::Or(kind, word) => format!("{kind}, or {word:?}"),
+        };
+        f.write_str(&text)
+    }
 }
 
 /// A mistake in an option. Displays as `key: what`.
@@ -63,10 +136,6 @@ pub struct ResolvedOption {
     pub key: &'static str,
     /// Its value, as text that reads back as the same.
     pub text: String,
-    /// The words that it may be; empty where it is something else.
-    pub words: Vec<String>,
-    /// What it may be, with its range and its unit.
-    pub kind: String,
 }
 
 /// The options of one thing: those given, and the defaults of the others.
@@ -111,65 +180,53 @@ impl<'a> Options<'a> {
         self.given.iter().any(|(given, _)| *given == key)
     }
 
-    /// A whole number within `range`.
+    /// A whole number.
     ///
     /// # Errors
     /// If it is no whole number or out of range.
-    pub fn number(&mut self, key: &str, range: impl RangeBounds<u32>) -> Result<u32, OptionError> {
-        let kind = whole_kind(&range);
-        self.read(key, kind, |text, default| whole(text, default, &range), u32::to_string)
+    pub fn number(&mut self, key: &str) -> Result<u32, OptionError> {
+        let OptionKind::Whole(least, most) = self.kind(key) else { self.misread(key) };
+        self.read(key, |text, default| whole(text, default, least..=most), u32::to_string)
     }
 
-    /// A whole number within `range` if it was given; its default is in words.
+    /// A whole number if it was given; its default is in words.
     ///
     /// # Errors
     /// As [`Options::number`].
-    pub fn number_if_given(
-        &mut self,
-        key: &str,
-        range: impl RangeBounds<u32>,
-    ) -> Result<Option<u32>, OptionError> {
-        if self.has(key) { self.number(key, range).map(Some) } else { Ok(None) }
+    pub fn number_if_given(&mut self, key: &str) -> Result<Option<u32>, OptionError> {
+        if self.has(key) { self.number(key).map(Some) } else { Ok(None) }
     }
 
-    /// A whole number within `range`, or the word that is its default: `None`.
+    /// A whole number, or the word beside it: `None`.
     ///
     /// # Errors
     /// If it is neither, or out of range.
-    pub fn number_or_word(
-        &mut self,
-        key: &str,
-        range: impl RangeBounds<u32>,
-    ) -> Result<Option<u32>, OptionError> {
-        let kind = whole_kind(&range);
-        self.read_or_word(key, kind, |text, word| whole(text, word, &range), u32::to_string)
+    pub fn number_or_word(&mut self, key: &str) -> Result<Option<u32>, OptionError> {
+        let OptionKind::Or(OptionKind::Whole(least, most), word) = self.kind(key) else {
+            self.misread(key)
+        };
+        self.read_or(key, word, |text| whole(text, word, *least..=*most), u32::to_string)
     }
 
-    /// A number within `range`, such as a share.
+    /// A number, such as a share.
     ///
     /// # Errors
     /// If it is no number or out of range.
-    pub fn fraction(
-        &mut self,
-        key: &str,
-        range: impl RangeBounds<f64>,
-    ) -> Result<f64, OptionError> {
+    pub fn fraction(&mut self, key: &str) -> Result<f64, OptionError> {
+        let OptionKind::Number(least, most) = self.kind(key) else { self.misread(key) };
         // Debug prints the shortest text that reads back as the same number.
-        let parse = |text: &str, default: &str| real(text, default, &range);
-        self.read(key, real_kind(&range), parse, |number| format!("{number:?}"))
+        let parse = |text: &str, default: &str| real(text, default, least..=most);
+        self.read(key, parse, |number| format!("{number:?}"))
     }
 
-    /// Numbers within `range`, with spaces between them, if they were given; the default is in words.
+    /// Numbers with spaces between them, if they were given; the default is in words.
     ///
     /// # Errors
     /// If one is no number or out of range, or there are none.
-    pub fn numbers_if_given(
-        &mut self,
-        key: &str,
-        range: impl RangeBounds<f64>,
-    ) -> Result<Option<Vec<f64>>, OptionError> {
+    pub fn numbers_if_given(&mut self, key: &str) -> Result<Option<Vec<f64>>, OptionError> {
+        let OptionKind::Numbers(least, most) = self.kind(key) else { self.misread(key) };
         let parse = |text: &str, _: &str| {
-            let all = text.split_whitespace().map(|part| real(part, "1.0", &range));
+            let all = text.split_whitespace().map(|part| real(part, "1.0", least..=most));
             let all = all.collect::<Result<Vec<f64>, String>>()?;
             match all.is_empty() {
                 true => Err("has no numbers; write some such as \"2.0 1.0\"".into()),
@@ -179,21 +236,19 @@ impl<'a> Options<'a> {
         let write = |all: &Vec<f64>| {
             all.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>().join(" ")
         };
-        let kind = format!("{}, several with spaces between them", real_kind(&range));
-        if self.has(key) { self.read(key, kind, parse, write).map(Some) } else { Ok(None) }
+        if self.has(key) { self.read(key, parse, write).map(Some) } else { Ok(None) }
     }
 
-    /// A number within `range`, or the word that is its default: `None`.
+    /// A number, or the word beside it: `None`.
     ///
     /// # Errors
     /// If it is neither, or out of range.
-    pub fn fraction_or_word(
-        &mut self,
-        key: &str,
-        range: impl RangeBounds<f64>,
-    ) -> Result<Option<f64>, OptionError> {
-        let parse = |text: &str, _: &str| real(text, "1.0", &range);
-        self.read_or_word(key, real_kind(&range), parse, |number| format!("{number:?}"))
+    pub fn fraction_or_word(&mut self, key: &str) -> Result<Option<f64>, OptionError> {
+        let OptionKind::Or(OptionKind::Number(least, most), word) = self.kind(key) else {
+            self.misread(key)
+        };
+        let parse = |text: &str| real(text, "1.0", *least..=*most);
+        self.read_or(key, word, parse, |number| format!("{number:?}"))
     }
 
     /// `true` or `false`.
@@ -201,36 +256,36 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is neither.
     pub fn flag(&mut self, key: &str) -> Result<bool, OptionError> {
-        let value = self.choice(key, &[("true", true), ("false", false)])?;
-        // Everybody knows these two.
-        let read = self.resolved.last_mut().expect("just read");
-        read.words.clear();
-        read.kind = FLAG.to_owned();
-        Ok(value)
+        let OptionKind::Flag = self.kind(key) else { self.misread(key) };
+        self.one_of(key, &[("true", true), ("false", false)])
     }
 
     /// A span of time, written with its unit.
     ///
     /// # Errors
-    /// If it is none, or longer than 1000 seconds.
+    /// If it is none, shorter than its kind has it, or longer than 1000 seconds.
     pub fn time(&mut self, key: &str) -> Result<Time, OptionError> {
-        self.time_from(key, Time::ZERO)
+        let OptionKind::Time(least) = self.kind(key) else { self.misread(key) };
+        self.read(key, |text, _| span(text, least), Time::to_string)
     }
 
-    /// A span of time that is no shorter than `least`.
+    /// A span of time, or the word beside it: `None`.
     ///
     /// # Errors
-    /// If it is none, shorter, or longer than 1000 seconds.
-    pub fn time_from(&mut self, key: &str, least: Time) -> Result<Time, OptionError> {
-        self.read(key, span_kind(least), |text, _| span(text, least), Time::to_string)
+    /// If it is neither, or as [`Options::time`].
+    pub fn time_or_word(&mut self, key: &str) -> Result<Option<Time>, OptionError> {
+        let OptionKind::Or(OptionKind::Time(least), word) = self.kind(key) else {
+            self.misread(key)
+        };
+        self.read_or(key, word, |text| span(text, *least), Time::to_string)
     }
 
-    /// A span of time that is no shorter than `least`, or the word that is its default: `None`.
+    /// A span of time if it was given; its default is in words.
     ///
     /// # Errors
-    /// If it is neither, shorter, or longer than 1000 seconds.
-    pub fn time_or_word(&mut self, key: &str, least: Time) -> Result<Option<Time>, OptionError> {
-        self.read_or_word(key, span_kind(least), |text, _| span(text, least), Time::to_string)
+    /// As [`Options::time`].
+    pub fn time_if_given(&mut self, key: &str) -> Result<Option<Time>, OptionError> {
+        if self.has(key) { self.time(key).map(Some) } else { Ok(None) }
     }
 
     /// Bits per second, written with their unit.
@@ -238,6 +293,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is no rate, or none of [`Rate::SENSIBLE`].
     pub fn rate(&mut self, key: &str) -> Result<Rate, OptionError> {
+        let OptionKind::Rate = self.kind(key) else { self.misread(key) };
         let parse = |text: &str, _: &str| match parse_rate(text).map_err(mend)? {
             rate if Rate::SENSIBLE.contains(&rate) => Ok(rate),
             rate => {
@@ -245,8 +301,7 @@ impl<'a> Options<'a> {
                 Err(format!("\"{rate}\" is out of range; use \"{least}\" to \"{most}\""))
             }
         };
-        let (least, most) = (Rate::SENSIBLE.start(), Rate::SENSIBLE.end());
-        self.read(key, format!("{RATE}, {least} to {most}"), parse, Rate::to_string)
+        self.read(key, parse, Rate::to_string)
     }
 
     /// A window in bytes, one at least: a size, or a multiple of `bdp`, the bandwidth-delay product in
@@ -255,6 +310,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is neither, or zero.
     pub fn window(&mut self, key: &str, bdp: u64) -> Result<u64, OptionError> {
+        let OptionKind::Window = self.kind(key) else { self.misread(key) };
         let parse = |text: &str, _: &str| {
             let example =
                 || format!("{} is not a window; write one such as \"1bdp\"", quoted(text));
@@ -269,59 +325,27 @@ impl<'a> Options<'a> {
                 bytes => Ok((bytes, size_text(bytes))),
             }
         };
-        let kind = format!("{SIZE}, or a multiple of the bandwidth-delay product (\"1.5bdp\")");
-        self.read(key, kind, parse, |(_, text)| text.clone()).map(|(bytes, _)| bytes)
-    }
-
-    /// A span of time if it was given; its default is in words.
-    ///
-    /// # Errors
-    /// As [`Options::time`].
-    pub fn time_if_given(&mut self, key: &str) -> Result<Option<Time>, OptionError> {
-        if self.has(key) { self.time(key).map(Some) } else { Ok(None) }
+        self.read(key, parse, |(_, text)| text.clone()).map(|(bytes, _)| bytes)
     }
 
     /// A number of bytes, written with its unit.
     ///
     /// # Errors
-    /// If it is none.
-    pub fn size(&mut self, key: &str) -> Result<u64, OptionError> {
-        let parse = |text: &str, _: &str| parse_size(text).map_err(mend);
-        self.read(key, SIZE.to_owned(), parse, |bytes| size_text(*bytes))
-    }
-
-    /// A number of bytes within `range`.
-    ///
-    /// # Errors
     /// If it is none, or out of range.
-    pub fn size_within(
-        &mut self,
-        key: &str,
-        range: RangeInclusive<u64>,
-    ) -> Result<u64, OptionError> {
-        self.read(
-            key,
-            size_kind(&range),
-            |text, _| size_in(text, &range),
-            |bytes| size_text(*bytes),
-        )
+    pub fn size(&mut self, key: &str) -> Result<u64, OptionError> {
+        let OptionKind::Size(least, most) = self.kind(key) else { self.misread(key) };
+        self.read(key, |text, _| size_in(text, least, most), |bytes| size_text(*bytes))
     }
 
-    /// The same, or `none`.
+    /// A number of bytes, or the word beside it: `None`.
     ///
     /// # Errors
     /// If it is neither, or out of range.
-    pub fn size_or_none(
-        &mut self,
-        key: &str,
-        range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, OptionError> {
-        let parse = |text: &str, _: &str| match text {
-            "none" => Ok(None),
-            _ => size_in(text, &range).map(Some).map_err(|what| format!("{what}, or \"none\"")),
+    pub fn size_or_word(&mut self, key: &str) -> Result<Option<u64>, OptionError> {
+        let OptionKind::Or(OptionKind::Size(least, most), word) = self.kind(key) else {
+            self.misread(key)
         };
-        let kind = format!("{}, or \"none\"", size_kind(&range));
-        self.read(key, kind, parse, |bytes| bytes.map_or_else(|| "none".to_owned(), size_text))
+        self.read_or(key, word, |text| size_in(text, *least, *most), |bytes| size_text(*bytes))
     }
 
     /// A number of bytes if it was given; its default is in words.
@@ -332,7 +356,7 @@ impl<'a> Options<'a> {
         if self.has(key) { self.size(key).map(Some) } else { Ok(None) }
     }
 
-    /// One of several words, each with what it stands for.
+    /// One of the words of its kind, each with what it stands for, in the same order.
     ///
     /// # Errors
     /// If it is none of them.
@@ -341,20 +365,10 @@ impl<'a> Options<'a> {
         key: &str,
         words: &[(&str, T)],
     ) -> Result<T, OptionError> {
-        let parse = |text: &str, _: &str| {
-            words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
-                let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-                OptionError::unknown(key, text, &known).what
-            })
-        };
-        let write = |value: &T| {
-            let word = words.iter().find(|(_, other)| other == value);
-            word.map_or_else(String::new, |(word, _)| (*word).to_owned())
-        };
-        let value = self.read(key, WORD.to_owned(), parse, write)?;
-        self.resolved.last_mut().expect("just read").words =
-            words.iter().map(|(word, _)| (*word).to_owned()).collect();
-        Ok(value)
+        let OptionKind::Word(listed) = self.kind(key) else { self.misread(key) };
+        let is_listed = words.iter().map(|(word, _)| word).eq(listed);
+        assert!(is_listed, "{key:?} is read as other words than {listed:?}, which are listed");
+        self.one_of(key, words)
     }
 
     /// Ends reading: every option that was asked for, defaults included.
@@ -370,47 +384,73 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Reads the given text or the default, which is of this `kind`, and notes how `write` writes what it
-    /// means.
+    /// One of some words.
+    fn one_of<T: Copy + PartialEq>(
+        &mut self,
+        key: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, OptionError> {
+        let parse = |text: &str, _: &str| {
+            words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+                let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                OptionError::unknown(key, text, &known).what
+            })
+        };
+        let write = |value: &T| {
+            let word = words.iter().find(|(_, other)| other == value);
+            word.map_or_else(String::new, |(word, _)| (*word).to_owned())
+        };
+        self.read(key, parse, write)
+    }
+
+    fn info(&self, key: &str) -> &'static OptionInfo {
+        let info = self.known.iter().find(|option| option.key == key);
+        info.unwrap_or_else(|| panic!("{key:?} is read but not listed as an option"))
+    }
+
+    fn kind(&self, key: &str) -> OptionKind {
+        self.info(key).kind
+    }
+
+    /// Whoever reads an option as something else than it is listed as has made a mistake.
+    fn misread(&self, key: &str) -> ! {
+        panic!("{key:?} is listed as {:?}, and read as something else", self.kind(key))
+    }
+
+    /// Reads the given text or the default, and notes how `write` writes what it means.
     fn read<T>(
         &mut self,
         key: &str,
-        kind: String,
         parse: impl FnOnce(&str, &str) -> Result<T, String>,
         write: impl FnOnce(&T) -> String,
     ) -> Result<T, OptionError> {
-        let info = self.known.iter().find(|option| option.key == key);
-        let info = info.unwrap_or_else(|| panic!("{key:?} is read but not listed as an option"));
+        let info = self.info(key);
         let given = self.given.iter().find(|(given, _)| *given == key);
         let text = given.map_or(info.default, |(_, text)| text.trim());
         let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
-        let (key, text, words) = (info.key, write(&value), Vec::new());
-        self.resolved.push(ResolvedOption { key, text, words, kind });
+        self.resolved.push(ResolvedOption { key: info.key, text: write(&value) });
         Ok(value)
     }
 
-    /// As `read`; the text of the default is a word that stands for `None`.
-    fn read_or_word<T>(
+    /// As `read`; `word` stands for `None`.
+    fn read_or<T>(
         &mut self,
         key: &str,
-        kind: String,
-        parse: impl FnOnce(&str, &str) -> Result<T, String>,
+        word: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
         write: impl FnOnce(&T) -> String,
     ) -> Result<Option<T>, OptionError> {
-        let known = self.known;
-        let word = known.iter().find(|option| option.key == key).map_or("", |info| info.default);
         let or_word = |text: &str, _: &str| match text == word {
             true => Ok(None),
-            false => parse(text, word).map(Some).map_err(|what| format!("{what}, or {word:?}")),
+            false => parse(text).map(Some).map_err(|what| format!("{what}, or {word:?}")),
         };
-        let kind = format!("{kind}, or {word:?}");
-        self.read(key, kind, or_word, |value| value.as_ref().map_or_else(|| word.to_owned(), write))
+        self.read(key, or_word, |value| value.as_ref().map_or_else(|| word.to_owned(), write))
     }
 }
 
-fn real(text: &str, example: &str, range: &impl RangeBounds<f64>) -> Result<f64, String> {
+fn real(text: &str, example: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if !number.is_nan() => within(number, range),
+        Ok(number) if !number.is_nan() => within(number, range, ALL_NUMBERS),
         _ => Err(format!("{} is not a number; write one such as {example}", quoted(text))),
     }
 }
@@ -422,54 +462,54 @@ fn span(text: &str, least: Time) -> Result<Time, String> {
     }
 }
 
-fn size_in(text: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+fn size_in(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let bytes = parse_size(text).map_err(mend)?;
-    if range.contains(&bytes) {
+    if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
-    let [given, least, most] = [bytes, *range.start(), *range.end()].map(size_text);
-    Err(match *range.end() {
-        u64::MAX => format!("{given:?} is out of range; use {least:?} or more"),
-        _ => format!("{given:?} is out of range; use {least:?} to {most:?}"),
+    let [given, from, to] = [bytes, least, most].map(size_text);
+    Err(match most {
+        u64::MAX => format!("{given:?} is out of range; use {from:?} or more"),
+        _ => format!("{given:?} is out of range; use {from:?} to {to:?}"),
     })
 }
 
-fn whole(text: &str, default: &str, range: &impl RangeBounds<u32>) -> Result<u32, String> {
+fn whole(text: &str, default: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
     let Ok(number) = text.parse::<u64>() else {
         // The default of a number that may be left out is in words.
         let example = if default.parse::<u32>().is_ok() { default } else { "4" };
         let text = quoted(text);
         return Err(format!("{text} is not a whole number; write one such as {example}"));
     };
-    let most = u64::from(u32::MAX);
-    let narrow = u32::try_from(number).map_err(|_| out_of_range(number, &(..=most)))?;
-    within(narrow, range)
+    match u32::try_from(number) {
+        Ok(number) => within(number, range, (0, u32::MAX)),
+        Err(_) => {
+            let (least, most) = (range.start(), range.end());
+            Err(format!("{number} is out of range; use {least} to {most}"))
+        }
+    }
 }
 
-fn within<T: PartialOrd + fmt::Display>(
+fn within<T: PartialOrd + fmt::Display + Copy>(
     number: T,
-    range: &impl RangeBounds<T>,
+    range: RangeInclusive<T>,
+    all: (T, T),
 ) -> Result<T, String> {
-    if range.contains(&number) { Ok(number) } else { Err(out_of_range(number, range)) }
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let mend = bounds(*range.start(), *range.end(), all).unwrap_or_else(|| "another".into());
+    Err(format!("{number} is out of range; use {mend}"))
 }
 
-fn out_of_range<T: fmt::Display>(number: T, range: &impl RangeBounds<T>) -> String {
-    let mend = bounds(range).unwrap_or_else(|| "another".into());
-    format!("{number} is out of range; use {mend}")
-}
+const ALL_NUMBERS: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// A range in words, if it has an end.
-fn bounds<T: fmt::Display>(range: &impl RangeBounds<T>) -> Option<String> {
-    let text = |bound: Bound<&T>, open: &str| match bound {
-        Bound::Included(limit) => Some(limit.to_string()),
-        Bound::Excluded(limit) => Some(format!("{open} {limit}")),
-        Bound::Unbounded => None,
-    };
-    match (text(range.start_bound(), "above"), text(range.end_bound(), "below")) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
-        (Some(least), None) => Some(format!("{least} or more")),
-        (None, Some(most)) => Some(format!("{most} or less")),
-        (None, None) => None,
+/// A range among `all` in words, if it has an end.
+fn bounds<T: PartialEq + fmt::Display>(least: T, most: T, all: (T, T)) -> Option<String> {
+    match (least == all.0, most == all.1) {
+        (true, true) => None,
+        (false, true) => Some(format!("{least} or more")),
+        _ => Some(format!("{least} to {most}")),
     }
 }
 
@@ -487,33 +527,6 @@ pub const TIME: &str = "a time with its unit (ps, ns, us, ms, s)";
 pub const SIZE: &str = "a size with its unit (B, KB, MB, KiB, MiB, ...)";
 /// As [`FLAG`].
 pub const RATE: &str = "a rate with its unit (Mbps, Gbps, ...)";
-
-fn kind_within<T: fmt::Display>(kind: &str, range: &impl RangeBounds<T>) -> String {
-    bounds(range).map_or_else(|| kind.to_owned(), |words| format!("{kind}, {words}"))
-}
-
-fn whole_kind(range: &impl RangeBounds<u32>) -> String {
-    match (range.start_bound(), range.end_bound()) {
-        (Bound::Included(least), Bound::Included(&u32::MAX)) => format!("{WHOLE}, {least} or more"),
-        _ => kind_within(WHOLE, range),
-    }
-}
-
-fn real_kind(range: &impl RangeBounds<f64>) -> String {
-    kind_within(NUMBER, range)
-}
-
-fn span_kind(least: Time) -> String {
-    format!("{TIME}, {least} to {LONGEST}")
-}
-
-fn size_kind(range: &RangeInclusive<u64>) -> String {
-    let least = size_text(*range.start());
-    match *range.end() {
-        u64::MAX => format!("{SIZE}, {least} or more"),
-        most => format!("{SIZE}, {least} to {}", size_text(most)),
-    }
-}
 
 /// The unit parser separates the mend with a colon; here a semicolon does.
 fn mend(error: UnitError) -> String {

@@ -145,11 +145,15 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     }
     let letter = || letters.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
     let Some((_, scale)) = units.iter().find(|(known, _)| *known == unit).or_else(letter) else {
-        let known: Vec<_> = units.iter().map(|(known, _)| *known).collect();
-        return Err(UnitError(format!(
-            "{name} {text:?} has an unknown unit {unit:?}: use one of {}",
-            known.join(", ")
-        )));
+        let unknown = format!("{name} {text:?} has an unknown unit {unit:?}");
+        let meant = units.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
+        return Err(UnitError(match meant {
+            Some((meant, _)) => format!("{unknown}: write \"{number}{meant}\""),
+            None => {
+                let known: Vec<_> = units.iter().map(|(known, _)| *known).collect();
+                format!("{unknown}: use one of {}", known.join(", "))
+            }
+        }));
     };
     scaled(text, number, *scale, kind)
 }

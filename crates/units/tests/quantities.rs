@@ -16,6 +16,8 @@ fn usual_links_serialise_exactly() {
 fn quantities_without_units_are_refused_with_the_mend() {
     assert_eq!(parse_size("64").unwrap_err().to_string(), "size \"64\" has no unit: write \"64B\"");
     assert!(parse_time("5 parsecs").unwrap_err().to_string().contains("unknown unit \"parsecs\""));
+    let small = parse_size("64kb").unwrap_err().to_string();
+    assert_eq!(small, "size \"64kb\" has an unknown unit \"kb\": write \"64KB\"");
     assert!(parse_rate("fast").unwrap_err().to_string().contains("\"400Gbps\""));
     assert!(parse_time("0.1ps").unwrap_err().to_string().contains("finer"));
     let huge = parse_size("99999999TB").unwrap_err().to_string();

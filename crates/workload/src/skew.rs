@@ -11,7 +11,7 @@
 //! (Euler-Maclaurin, within 0.1 % of each share).
 
 use weft_units::random::Draw;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// How unequal an all-to-all is, and by which seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +34,7 @@ impl Skew {
     pub(crate) const OPTION: OptionInfo = OptionInfo {
         key: "skew",
         default: "0",
+        kind: OptionKind::Number(0.0, MOST),
         meaning: "of an all-to-all: 0 for equal sizes, else how unequally popular the receivers \
                   are; the j-th gets 1 / j^skew (Zipf)",
     };
@@ -43,7 +44,7 @@ impl Skew {
     /// # Errors
     /// If it is no number or out of range.
     pub(crate) fn read(options: &mut Options<'_>) -> Result<Option<Skew>, OptionError> {
-        let exponent = options.fraction(Skew::OPTION.key, 0.0..=MOST)?;
+        let exponent = options.fraction(Skew::OPTION.key)?;
         Ok((exponent > 0.0).then_some(Skew { exponent, seed: 0 }))
     }
     /// The same with popular ranks drawn from `seed`.

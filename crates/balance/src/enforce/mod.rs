@@ -35,7 +35,7 @@ use crate::forward::SwitchContext;
 use crate::scheme::needs_clos;
 use std::fmt;
 use weft_fabric::{Clos, Fabric, FabricError};
-use weft_units::{OptionError, OptionInfo, Options, SwitchId};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, SwitchId};
 
 /// What makes packets take the path that their host has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ impl Enforce {
     pub const OPTION: OptionInfo = OptionInfo {
         key: "enforce",
         default: "path-id",
+        kind: OptionKind::Word(&["path-id", "segments", "hash"]),
         meaning: "what makes packets take their path: \"path-id\", switches that route by it; \
                   \"segments\" of UDP source ports, which switches map to uplinks; \"hash\", ports \
                   that the switches' hash (fabric.switch.hash) puts there",

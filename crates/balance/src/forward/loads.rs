@@ -6,7 +6,7 @@
 
 use super::Hops;
 use rustc_hash::FxHashMap;
-use weft_units::{OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// How a switch looks at queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ impl Gauge {
     pub const LEVELS: OptionInfo = OptionInfo {
         key: "levels",
         default: "exact",
+        kind: OptionKind::Word(&["exact", "quantised"]),
         meaning: "what switches see of a queue: \"exact\" its bytes; \"quantised\" whether it is \
                   below 5, 10 or 20 % of the buffer",
     };
@@ -38,6 +39,7 @@ impl Gauge {
     pub const REFRESH: OptionInfo = OptionInfo {
         key: "refresh",
         default: "0ns",
+        kind: OptionKind::Time(Time::ZERO),
         meaning: "time that switches use what they saw of the queues; 0ns: look for each packet",
     };
 

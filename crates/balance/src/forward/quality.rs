@@ -14,7 +14,7 @@
 use super::{Forward, Hops, Passing};
 use rustc_hash::FxHashMap;
 use weft_fabric::Fabric;
-use weft_units::{Draw, OptionError, OptionInfo, PortId, Rate, Stream, SwitchId, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, PortId, Rate, Stream, SwitchId, Time};
 
 /// What switches are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,13 @@ impl Options {
         OptionInfo {
             key: "mode",
             default: "flowlet-quality",
+            kind: OptionKind::Word(&[
+                "flowlet-quality",
+                "flowlet-random",
+                "packet-quality",
+                "packet-random",
+                "fixed",
+            ]),
             meaning: "\"flowlet-quality\": the best band for a flow that has paused; \"flowlet-random\": \
                           any hop; \"packet-quality\" and \"packet-random\": for every packet; \"fixed\": for a \
                           new flow, which stays",
@@ -61,24 +68,33 @@ impl Options {
         OptionInfo {
             key: "idle",
             default: "256us",
+            kind: OptionKind::Time(Time::ZERO),
             meaning: "pause after which a flow may get another hop",
         },
         OptionInfo {
             key: "flows",
             default: "512",
+            kind: OptionKind::Whole(1, 1 << 16),
             meaning: "entries of a switch's flow table, 1 to 65536; flows with the same hash share one",
         },
         OptionInfo {
             key: "sample",
             default: "16us",
+            kind: OptionKind::Time(Time::ns(1)),
             meaning: "how often a switch measures its ports",
         },
         OptionInfo {
             key: "exponent",
             default: "2",
+            kind: OptionKind::Whole(0, 15),
             meaning: "a new sample counts 1 / 2^exponent in the average, 0 to 15",
         },
-        OptionInfo { key: "bands", default: "8", meaning: "bands of quality, 1 to 256" },
+        OptionInfo {
+            key: "bands",
+            default: "8",
+            kind: OptionKind::Whole(1, 256),
+            meaning: "bands of quality, 1 to 256",
+        },
     ];
 
     /// Reads them.
@@ -96,10 +112,10 @@ impl Options {
         Ok(Options {
             mode: options.choice("mode", &modes)?,
             idle: options.time("idle")?,
-            flows: options.number("flows", 1..=1 << 16)?,
-            sample: options.time_from("sample", Time::ns(1))?,
-            exponent: options.number("exponent", 0..=15)?,
-            bands: options.number("bands", 1..=256)?,
+            flows: options.number("flows")?,
+            sample: options.time("sample")?,
+            exponent: options.number("exponent")?,
+            bands: options.number("bands")?,
         })
     }
     /// The band of a load, where 1 is full.

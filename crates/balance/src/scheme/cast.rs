@@ -23,7 +23,7 @@ use crate::plan::{FlowInfo, HostContext, Plan, Post, QueuePairId, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use std::collections::VecDeque;
 use weft_fabric::Fabric;
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Queue pairs weighted by round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,38 +58,45 @@ impl Scheme for Cast {
             OptionInfo {
                 key: "split",
                 default: "round-robin",
+                kind: OptionKind::Word(&["round-robin", "weighted"]),
                 meaning: "a chunk goes whole to one queue pair in weighted turn (\"round-robin\"), or is cut \
                           over all by their weights (\"weighted\"): NCCL_IB_SPLIT_DATA_ON_QPS = 0 and 1",
             },
             OptionInfo {
                 key: "split_from",
                 default: "65536B",
+                kind: OptionKind::Size(0, u64::MAX),
                 meaning: "bytes for each queue pair from which on a chunk is cut (SPLIT_DATA_MIN)",
             },
             OptionInfo {
                 key: "chunk",
                 default: "524288B",
+                kind: OptionKind::Size(1, u64::MAX),
                 meaning: "messages are sent in chunks of this size, as NCCL does",
             },
             OptionInfo {
                 key: "depth",
                 default: "8",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "chunks of a connection that are under way at once (NCCL_STEPS)",
             },
             OptionInfo {
                 key: "gain",
                 default: "0.0",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of a new sample in the average; 0: the mean since the last reset \
                           (RCCL_IB_QP_SCHED_WEIGHT)",
             },
             OptionInfo {
                 key: "update",
                 default: "50us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "weights are made anew no more often than this (UPDATE_INTERVAL)",
             },
             OptionInfo {
                 key: "reset",
                 default: "60s",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "what was learnt is forgotten after this; 0s: never (RESET_INTERVAL)",
             },
         ],
@@ -101,12 +108,12 @@ impl Scheme for Cast {
 
     fn read(options: &mut Options<'_>) -> Result<Cast, OptionError> {
         Ok(Cast {
-            queue_pairs: options.number("queue_pairs", 1..=128)?,
+            queue_pairs: options.number("queue_pairs")?,
             splits: options.choice("split", &[("round-robin", false), ("weighted", true)])?,
             split_from: options.size("split_from")?,
-            chunk: options.size_within("chunk", 1..=u64::MAX)?,
-            depth: options.number("depth", 1..)?,
-            gain: options.fraction("gain", 0.0..=1.0)?,
+            chunk: options.size("chunk")?,
+            depth: options.number("depth")?,
+            gain: options.fraction("gain")?,
             update: options.time("update")?,
             reset: options.time("reset")?,
         })

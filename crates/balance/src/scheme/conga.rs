@@ -10,7 +10,7 @@ use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use crate::tor::conga::{Options as SwitchOptions, Switch};
 use crate::tor::{Tor, TorContext};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Flowlets by the congestion of whole paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,22 +32,31 @@ impl Scheme for Conga {
             OptionInfo {
                 key: "gap",
                 default: "100us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "a flow is placed anew once its last packet is longer ago than this",
             },
             OptionInfo {
                 key: "interval",
                 default: "50us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "how often the estimate of a port's load decays, 1ns at least",
             },
             OptionInfo {
                 key: "decay",
                 default: "0.2",
+                kind: OptionKind::Number(0.01, 1.0),
                 meaning: "by which share of itself, 0.01 to 1",
             },
-            OptionInfo { key: "bits", default: "3", meaning: "bits that a load has, 1 to 7" },
+            OptionInfo {
+                key: "bits",
+                default: "3",
+                kind: OptionKind::Whole(1, 7),
+                meaning: "bits that a load has, 1 to 7",
+            },
             OptionInfo {
                 key: "aging",
                 default: "10ms",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "what another leaf said is forgotten after this",
             },
         ],
@@ -62,8 +71,8 @@ impl Scheme for Conga {
         let options = SwitchOptions {
             gap: options.time("gap")?,
             interval: options.time("interval")?,
-            decay: options.fraction("decay", 0.01..=1.0)?,
-            bits: options.number("bits", 1..=7)?,
+            decay: options.fraction("decay")?,
+            bits: options.number("bits")?,
             aging: options.time("aging")?,
         };
         if options.interval < Time::ns(1) {

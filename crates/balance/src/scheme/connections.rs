@@ -9,7 +9,7 @@
 //! A library that watches over its queue pairs leaves one alone for a while after a time-out on
 //! it, and gives what waits there to the others (`Connections::leave`).
 
-use super::{OptionError, OptionInfo, Options};
+use super::{OptionError, OptionInfo, OptionKind, Options};
 use crate::plan::{Carrier, FlowInfo, HostContext, Post, QueuePairId, Route, Starts, Subflow};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -40,12 +40,14 @@ impl Sharing {
     pub const QUEUE_PAIRS: OptionInfo = OptionInfo {
         key: "queue_pairs",
         default: "8",
+        kind: OptionKind::Whole(1, 128),
         meaning: "queue pairs of a connection, 1 to 128 (NCCL_IB_QPS_PER_CONNECTION)",
     };
     /// What goes where.
     pub const SPLIT: OptionInfo = OptionInfo {
         key: "split",
         default: "even",
+        kind: OptionKind::Word(&["even", "round-robin"]),
         meaning: "a message goes in equal parts over all queue pairs (\"even\"), or whole to one \
                   of them in turn (\"round-robin\"): NCCL_IB_SPLIT_DATA_ON_QPS = 1 and 0",
     };
@@ -53,12 +55,13 @@ impl Sharing {
     pub const CHUNK: OptionInfo = OptionInfo {
         key: "chunk",
         default: "whole messages",
+        kind: OptionKind::Size(0, u64::MAX),
         meaning: "longer messages are sent in chunks of this size; NCCL's are 512KiB and less",
     };
 
     pub(super) fn read(options: &mut Options<'_>) -> Result<Sharing, OptionError> {
         let words = [("even", Split::Even), ("round-robin", Split::RoundRobin)];
-        let queue_pairs = options.number("queue_pairs", 1..=128)?;
+        let queue_pairs = options.number("queue_pairs")?;
         let split = options.choice("split", &words)?;
         let chunk = options.size_if_given("chunk")?;
         if chunk == Some(0) {

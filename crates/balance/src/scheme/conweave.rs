@@ -9,7 +9,7 @@ use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use crate::tor::conweave::{LONGEST_EXPIRY, Leaf, Options as LeafOptions};
 use crate::tor::{Tor, TorContext};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Re-routing in leaves, with their reordering queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,31 +61,37 @@ impl Scheme for ConWeave {
             OptionInfo {
                 key: "extra_reply",
                 default: "4us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "a reply is late when it takes longer than a round trip and this",
             },
             OptionInfo {
                 key: "path_pause",
                 default: "16us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "how long a path is left alone after a packet on it was marked",
             },
             OptionInfo {
                 key: "extra_flush",
                 default: "16us, or 64us with three tiers",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "packets held are let go when the last of the old path is late by this",
             },
             OptionInfo {
                 key: "default_wait",
                 default: "200us, or 600us with three tiers",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "when that one is expected where nothing came by the old path",
             },
             OptionInfo {
                 key: "expiry",
                 default: "300us, or 1ms with three tiers",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "a flow that was silent for longer begins anew, 1us to 500ms",
             },
             OptionInfo {
                 key: "samples",
                 default: "2",
+                kind: OptionKind::Whole(1, 64),
                 meaning: "paths drawn to find one that need not be left alone, up to 64",
             },
         ],
@@ -103,7 +109,7 @@ impl Scheme for ConWeave {
             extra_flush: options.time_if_given("extra_flush")?,
             default_wait: options.time_if_given("default_wait")?,
             expiry: options.time_if_given("expiry")?,
-            samples: options.number("samples", 1..=64)?,
+            samples: options.number("samples")?,
         };
         match scheme.expiry {
             Some(expiry) if !(Time::us(1)..=LONGEST_EXPIRY).contains(&expiry) => {

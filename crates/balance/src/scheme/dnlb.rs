@@ -26,7 +26,7 @@ use crate::forward::SwitchContext;
 use crate::plan::{FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// The first source port of RoCE, and how many there are.
 pub const FIRST_PORT: u32 = PortRange::ROCE.first as u32;
@@ -133,17 +133,20 @@ impl Scheme for Dnlb {
             OptionInfo {
                 key: "formula",
                 default: "repaired",
+                kind: OptionKind::Word(&["repaired", "printed"]),
                 meaning: "source ports: \"printed\" as equation 3 has them, where queue pairs \
                           share ports; \"repaired\": the same segments, a port each",
             },
             OptionInfo {
                 key: "dead_for",
                 default: "1s",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "time that a queue pair is left alone after a time-out on it",
             },
             OptionInfo {
                 key: "jobs",
                 default: "all",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "how many jobs, from the first on, the DSCP marks; queue pairs of the \
                           others are hashed",
             },
@@ -160,7 +163,7 @@ impl Scheme for Dnlb {
             sharing: Sharing::read(options)?,
             formula: options.choice("formula", &words)?,
             dead_for: options.time("dead_for")?,
-            jobs: options.number_if_given("jobs", 1..)?,
+            jobs: options.number_if_given("jobs")?,
         })
     }
     fn number(&self) -> Option<u32> {

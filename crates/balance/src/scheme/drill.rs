@@ -12,7 +12,7 @@ use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// Some hops by chance and some remembered ones: the shortest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +46,19 @@ impl Scheme for Drill {
             OptionInfo {
                 key: "samples",
                 default: "2",
+                kind: OptionKind::Whole(1, 64),
                 meaning: "hops that a switch draws for a packet, up to 64",
             },
             OptionInfo {
                 key: "memory",
                 default: "1",
+                kind: OptionKind::Whole(0, 64),
                 meaning: "best hops that it remembers and looks at too, up to 64",
             },
             OptionInfo {
                 key: "memory_per",
                 default: "hops",
+                kind: OptionKind::Word(&["hops", "destination"]),
                 meaning: "\"hops\": it remembers for each set of equal hops, as published; \
                           \"destination\": for each host, as in the code behind ConWeave",
             },
@@ -69,8 +72,8 @@ impl Scheme for Drill {
 
     fn read(options: &mut Options<'_>) -> Result<Drill, OptionError> {
         Ok(Drill {
-            samples: options.number("samples", 1..=64)?,
-            memory: options.number("memory", 0..=64)?,
+            samples: options.number("samples")?,
+            memory: options.number("memory")?,
             per: options.choice(
                 "memory_per",
                 &[("hops", Memory::Hops), ("destination", Memory::Destination)],

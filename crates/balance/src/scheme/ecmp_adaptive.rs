@@ -13,7 +13,7 @@ use crate::forward::loads::{Gauge, Levels, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// The hash, but for long queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +39,7 @@ impl EcmpAdaptive {
     pub(super) const THRESHOLD: OptionInfo = OptionInfo {
         key: "threshold",
         default: "0.2",
+        kind: OptionKind::Number(0.0, 1.0),
         meaning: "share of the buffer above which a queue is too long for a new flow",
     };
 }
@@ -54,6 +55,7 @@ impl Scheme for EcmpAdaptive {
             OptionInfo {
                 key: "per",
                 default: "flow",
+                kind: OptionKind::Word(&["flow", "packet"]),
                 meaning: "\"flow\": switches place the first packet of a flow, as published; \
                           \"packet\": each packet, without any state, as in the study's code",
             },
@@ -70,7 +72,7 @@ impl Scheme for EcmpAdaptive {
     fn read(options: &mut Options<'_>) -> Result<EcmpAdaptive, OptionError> {
         Ok(match options.choice("per", &[("flow", true), ("packet", false)])? {
             true => EcmpAdaptive {
-                per: Per::Flow(options.fraction("threshold", 0.0..=1.0)?),
+                per: Per::Flow(options.fraction("threshold")?),
                 gauge: Gauge::read_or(options, Levels::Exact)?,
             },
             false => EcmpAdaptive {

@@ -22,7 +22,7 @@ use crate::forward::SwitchContext;
 use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// Minimal splitting and pinned paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,16 +85,19 @@ impl Scheme for Ethereal {
             OptionInfo {
                 key: "batch",
                 default: "100ns",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "time that messages are collected for, from the first one on",
             },
             OptionInfo {
                 key: "bad_for",
                 default: "100ms",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "time that a path to a leaf stays out of use after a NACK or time-out",
             },
             OptionInfo {
                 key: "group",
                 default: "leaf",
+                kind: OptionKind::Word(&["leaf", "size"]),
                 meaning: "which messages of a batch are spread over the paths together: \"leaf\" \
                           all to a leaf, as published; \"size\" those of equal size, which \
                           balances mixed sizes too but splits more of them",
@@ -102,12 +105,14 @@ impl Scheme for Ethereal {
             OptionInfo {
                 key: "nack",
                 default: "reroute",
+                kind: OptionKind::Word(&["reroute", "stay"]),
                 meaning: "what a flow does on a NACK: \"reroute\" takes another path, as published; \
                           \"stay\" keeps it, as in its authors' code, where only time-outs move",
             },
             OptionInfo {
                 key: "unit",
                 default: "byte",
+                kind: OptionKind::Word(&["byte", "packet"]),
                 meaning: "what messages are cut into: a \"byte\", as published, so that short ones \
                           have parts of a few bytes; or a \"packet\", so that they have no more \
                           parts than packets",

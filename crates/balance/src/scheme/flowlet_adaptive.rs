@@ -14,7 +14,7 @@ use crate::forward::loads::{Gauge, Levels, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// After a gap, the shortest queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +41,20 @@ impl Scheme for FlowletAdaptive {
             OptionInfo {
                 key: "gap",
                 default: "10us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "a flow may move once its last packet is longer ago than this",
             },
             OptionInfo {
                 key: "coin",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "true: at a gap it moves with probability one half only, as in the \
                           study's code",
             },
             OptionInfo {
                 key: "strictly",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "true: it moves only to a better queue than its own, as in the study's \
                           code",
             },

@@ -11,7 +11,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// New entropy after every few packets, if many of them were marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,22 +45,26 @@ impl Scheme for HostFlowlets {
             OptionInfo {
                 key: "packets",
                 default: "10",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "packets on one path before a flow may leave it, 1 or more",
             },
             OptionInfo {
                 key: "bad",
                 default: "0.4",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of marked packets above which a flow leaves a path",
             },
             OptionInfo {
                 key: "marks",
                 default: "data",
+                kind: OptionKind::Word(&["data", "answers"]),
                 meaning: "\"data\": marks that data packets meet; \"answers\": those that \
                           acknowledgements meet on their way back, as in the study's code",
             },
             OptionInfo {
                 key: "time_outs",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "whether a flow leaves its path after a time-out too, as under PLB",
             },
         ],
@@ -73,8 +77,8 @@ impl Scheme for HostFlowlets {
 
     fn read(options: &mut Options<'_>) -> Result<HostFlowlets, OptionError> {
         Ok(HostFlowlets {
-            packets: options.number("packets", 1..)?,
-            bad: options.fraction("bad", 0.0..=1.0)?,
+            packets: options.number("packets")?,
+            bad: options.fraction("bad")?,
             marks: options
                 .choice("marks", &[("data", Marks::Data), ("answers", Marks::Answers)])?,
             time_outs: options.flag("time_outs")?,

@@ -21,7 +21,7 @@ use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route,
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
 use weft_fabric::Fabric;
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time, random};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time, random};
 
 /// Least outstanding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +52,13 @@ impl Scheme for Hpn {
             OptionInfo {
                 key: "connections",
                 default: "4",
+                kind: OptionKind::Whole(1, 256),
                 meaning: "connections to each peer, 1 to 256",
             },
             OptionInfo {
                 key: "paths",
                 default: "pinned",
+                kind: OptionKind::Word(&["pinned", "hashed"]),
                 meaning: "\"pinned\": connections take paths that are as disjoint as can be; \
                           \"hashed\": their source ports differ, and switches hash them",
             },
@@ -70,7 +72,7 @@ impl Scheme for Hpn {
     fn read(options: &mut Options<'_>) -> Result<Hpn, OptionError> {
         let words = [("pinned", Paths::Pinned), ("hashed", Paths::Hashed)];
         Ok(Hpn {
-            connections: options.number("connections", 1..=256)?,
+            connections: options.number("connections")?,
             paths: options.choice("paths", &words)?,
         })
     }

@@ -124,7 +124,7 @@ pub(crate) fn needs_clos(why: &str) -> FabricError {
 }
 
 /// A scheme, as lists and help texts show it, and what the rest of Weft must know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemeInfo {
     /// The value of `balance.scheme`.
     pub name: &'static str,

@@ -16,7 +16,7 @@ use crate::forward::flows::FlowTable;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// After a gap, any hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl Scheme for LetFlow {
         options: &[OptionInfo {
             key: "gap",
             default: "100us",
+            kind: OptionKind::Time(Time::ZERO),
             meaning: "a flow is placed anew once its last packet is longer ago than this",
         }],
         paths: PathUse::AsPacketsFind,

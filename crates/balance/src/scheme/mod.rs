@@ -61,7 +61,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use weft_fabric::{Fabric, FabricError, LinkShares, PathView};
 use weft_units::options::ResolvedOptions;
-use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Everything about balancing in one run.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// Packets that leave on the paths of acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +41,7 @@ impl Scheme for MpRdma {
         options: &[OptionInfo {
             key: "probe",
             default: "0.01",
+            kind: OptionKind::Number(0.0, 1.0),
             meaning: "probability, once a round trip, that a packet takes a new path",
         }],
         paths: PathUse::AsPacketsFind,
@@ -51,7 +52,7 @@ impl Scheme for MpRdma {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<MpRdma, OptionError> {
-        Ok(MpRdma { probe: options.fraction("probe", 0.0..=1.0)? })
+        Ok(MpRdma { probe: options.fraction("probe")? })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

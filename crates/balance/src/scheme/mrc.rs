@@ -22,7 +22,7 @@ use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
 use weft_fabric::PathId;
-use weft_units::{Alarm, Draw, OptionError, OptionInfo, Options, Ring, Stream, Time};
+use weft_units::{Alarm, Draw, OptionError, OptionInfo, OptionKind, Options, Ring, Stream, Time};
 
 /// Entropy values with states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,31 +63,37 @@ impl Scheme for Mrc {
             OptionInfo {
                 key: "entropies",
                 default: "128",
+                kind: OptionKind::Whole(1, 1 << 16),
                 meaning: "entropy values of a flow, in all planes together, up to 65536",
             },
             OptionInfo {
                 key: "active",
                 default: "100, or all",
+                kind: OptionKind::Whole(1, 1 << 16),
                 meaning: "how many of them are in use at once; the others are backups",
             },
             OptionInfo {
                 key: "min_active",
                 default: "active / 2",
+                kind: OptionKind::Whole(1, 1 << 16),
                 meaning: "so many stay in use, bad as they may be",
             },
             OptionInfo {
                 key: "probe_every",
                 default: "1ms",
+                kind: OptionKind::Time(Time::ns(1)),
                 meaning: "how often one that lost a packet is probed",
             },
             OptionInfo {
                 key: "good_probes",
                 default: "3",
+                kind: OptionKind::Whole(1, 1000),
                 meaning: "answered probes in a row after which it is a backup again, up to 1000",
             },
             OptionInfo {
                 key: "carried",
                 default: "ecmp",
+                kind: OptionKind::Word(&["ecmp", "structured"]),
                 meaning: "\"ecmp\": switches hash entropy values; \"structured\": each names its path, as SRv6 \
                           addresses do",
             },
@@ -102,14 +108,14 @@ impl Scheme for Mrc {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Mrc, OptionError> {
-        let entropies = options.number("entropies", 1..=1 << 16)?;
-        let active = options.number_if_given("active", 1..=1 << 16)?;
+        let entropies = options.number("entropies")?;
+        let active = options.number_if_given("active")?;
         if active > Some(entropies) {
             let what = format!("is more than entropies, {entropies}; use less, or raise that");
             return Err(OptionError::new("active", what));
         }
         let active = active.unwrap_or(ACTIVE.min(entropies));
-        let min_active = options.number_if_given("min_active", 1..=1 << 16)?;
+        let min_active = options.number_if_given("min_active")?;
         if min_active > Some(active) {
             let what = format!("is more than active, {active}; use less");
             return Err(OptionError::new("min_active", what));
@@ -117,8 +123,8 @@ impl Scheme for Mrc {
         let min_active = min_active.unwrap_or(active.div_ceil(2));
         let ways = [("ecmp", Carried::Ecmp), ("structured", Carried::Structured)];
         let carried = options.choice("carried", &ways)?;
-        let probe_every = options.time_from("probe_every", Time::ns(1))?;
-        let good_probes = options.number("good_probes", 1..=1000)?;
+        let probe_every = options.time("probe_every")?;
+        let good_probes = options.number("good_probes")?;
         Ok(Mrc { entropies, active, min_active, probe_every, good_probes, carried })
     }
     fn needs_path_ids(&self) -> bool {

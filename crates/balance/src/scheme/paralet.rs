@@ -18,7 +18,7 @@ use crate::plan::{Carrier, HostContext, Plan, Post, QueuePairId, Route, Starts, 
 use crate::steer::{Fixed, FlowContext};
 use std::collections::VecDeque;
 use weft_fabric::Fabric;
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Parallel flowlets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +53,19 @@ impl Scheme for Paralet {
             OptionInfo {
                 key: "queue_pairs",
                 default: "32",
+                kind: OptionKind::Whole(1, 4096),
                 meaning: "queue pairs of a NIC, each at its share of line rate, 1 to 4096",
             },
             OptionInfo {
                 key: "flowlet",
                 default: "4 BDP / queue_pairs",
+                kind: OptionKind::Size(0, u64::MAX),
                 meaning: "payload of a flowlet, rounded up to whole packets",
             },
             OptionInfo {
                 key: "ports",
                 default: "queue-pair",
+                kind: OptionKind::Word(&["queue-pair", "flowlet"]),
                 meaning: "what has a source port of its own: a \"queue-pair\", or every \
                           \"flowlet\"",
             },
@@ -76,7 +79,7 @@ impl Scheme for Paralet {
 
     fn read(options: &mut Options<'_>) -> Result<Paralet, OptionError> {
         let words = [("queue-pair", Ports::QueuePair), ("flowlet", Ports::Flowlet)];
-        let queue_pairs = options.number("queue_pairs", 1..=4096)?;
+        let queue_pairs = options.number("queue_pairs")?;
         let flowlet = options.size_if_given("flowlet")?;
         if flowlet == Some(0) {
             return Err(OptionError::new(

@@ -19,7 +19,7 @@ use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use std::ops::Range;
-use weft_units::{FastDiv, HostId, OptionError, OptionInfo, Options};
+use weft_units::{FastDiv, HostId, OptionError, OptionInfo, OptionKind, Options};
 
 /// The receiver's place says which hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ impl Scheme for PathPinning {
         options: &[OptionInfo {
             key: "failover",
             default: "modulo",
+            kind: OptionKind::Word(&["modulo", "hash"]),
             meaning: "when hops have failed: \"modulo\": the same rule over those that are left; \
                       \"hash\": ECMP for those whose hop has failed",
         }],

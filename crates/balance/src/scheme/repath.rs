@@ -13,7 +13,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time, random};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream, Time, random};
 
 /// Protective load balancing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,27 +51,32 @@ impl Scheme for Plb {
             OptionInfo {
                 key: "signal",
                 default: "ecn",
+                kind: OptionKind::Word(&["ecn", "delay"]),
                 meaning: "\"ecn\": a mark says that a packet met congestion; \"delay\": a round trip longer \
                           than congestion control aims at, as in Falcon, which takes swift",
             },
             OptionInfo {
                 key: "threshold",
                 default: "0.5",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of packets that met congestion from which a round trip is congested",
             },
             OptionInfo {
                 key: "rounds",
                 default: "12",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "congested round trips in a row after which a flow moves, 1 or more",
             },
             OptionInfo {
                 key: "idle_rounds",
                 default: "3",
+                kind: OptionKind::Whole(0, u32::MAX),
                 meaning: "the same for a flow that has nothing out when it sends; 0: never",
             },
             OptionInfo {
                 key: "suspend",
                 default: "60s",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "after a time-out a flow moves, and not again for this to twice this",
             },
         ],
@@ -85,9 +90,9 @@ impl Scheme for Plb {
     fn read(options: &mut Options<'_>) -> Result<Plb, OptionError> {
         Ok(Plb {
             signal: options.choice("signal", &[("ecn", Signal::Ecn), ("delay", Signal::Delay)])?,
-            threshold: options.fraction("threshold", 0.0..=1.0)?,
-            rounds: options.number("rounds", 1..)?,
-            idle_rounds: options.number("idle_rounds", ..)?,
+            threshold: options.fraction("threshold")?,
+            rounds: options.number("rounds")?,
+            idle_rounds: options.number("idle_rounds")?,
             suspend: options.time("suspend")?,
         })
     }
@@ -181,11 +186,13 @@ impl Scheme for FlowBender {
             OptionInfo {
                 key: "threshold",
                 default: "0.05",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of marked packets above which a round trip is congested",
             },
             OptionInfo {
                 key: "rounds",
                 default: "1",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "congested round trips in a row after which a flow moves, 1 or more",
             },
         ],
@@ -197,8 +204,8 @@ impl Scheme for FlowBender {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<FlowBender, OptionError> {
-        let threshold = options.fraction("threshold", 0.0..=1.0)?;
-        Ok(FlowBender { threshold, rounds: options.number("rounds", 1..)? })
+        let threshold = options.fraction("threshold")?;
+        Ok(FlowBender { threshold, rounds: options.number("rounds")? })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

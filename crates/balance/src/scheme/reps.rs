@@ -14,7 +14,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// The most entropies that a flow remembers. Far beyond a window of packets, so that it
 /// bounds memory and nothing else.
@@ -23,11 +23,12 @@ pub const CACHE: usize = 1024;
 pub(super) const ENTROPIES: OptionInfo = OptionInfo {
     key: "entropies",
     default: "256",
+    kind: OptionKind::Whole(1, 1 << 16),
     meaning: "entropy values of a flow, up to 65536",
 };
 
 pub(super) fn read_entropies(options: &mut Options<'_>) -> Result<u32, OptionError> {
-    options.number("entropies", 1..=1 << 16)
+    options.number("entropies")
 }
 
 /// Recycled entropies, as published in 2024.

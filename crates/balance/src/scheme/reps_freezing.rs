@@ -21,7 +21,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// Recycled entropies, as published in 2025.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl Scheme for RepsFreezing {
             OptionInfo {
                 key: "explore",
                 default: "16",
+                kind: OptionKind::Whole(0, u32::MAX),
                 meaning: "packets with random entropy values after that",
             },
         ],
@@ -64,7 +65,7 @@ impl Scheme for RepsFreezing {
             entropies: read_entropies(options)?,
             ring: read_ring(options)?,
             freeze: options.time("freeze")?,
-            explore: options.number("explore", ..)?,
+            explore: options.number("explore")?,
         })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
@@ -107,12 +108,14 @@ impl Scheme for Reps2026 {
             OptionInfo {
                 key: "explore",
                 default: "bdp",
+                kind: OptionKind::Or(&OptionKind::Whole(0, u32::MAX), "bdp"),
                 meaning: "packets with random entropy values at first, after a pause and after a frost; \
                           \"bdp\": a bandwidth-delay product",
             },
             OptionInfo {
                 key: "rtt_limit",
                 default: "1.65",
+                kind: OptionKind::Number(1.0, 1e6),
                 meaning: "without trimming: no frost if a round trip before the time-out was longer than \
                           this many base round trips",
             },
@@ -129,8 +132,8 @@ impl Scheme for Reps2026 {
             entropies: read_entropies(options)?,
             ring: read_ring(options)?,
             freeze: options.time("freeze")?,
-            explore: options.number_or_word("explore", ..)?,
-            rtt_limit: options.fraction("rtt_limit", 1.0..=1e6)?,
+            explore: options.number_or_word("explore")?,
+            rtt_limit: options.fraction("rtt_limit")?,
         })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
@@ -150,16 +153,18 @@ pub const SPAN: u64 = 8;
 const RING: OptionInfo = OptionInfo {
     key: "ring",
     default: "8",
+    kind: OptionKind::Whole(1, 1 << 16),
     meaning: "entropy values that a flow remembers, up to 65536",
 };
 const FREEZE: OptionInfo = OptionInfo {
     key: "freeze",
     default: "10ms",
+    kind: OptionKind::Time(Time::ZERO),
     meaning: "time that a flow keeps to what it remembers after a time-out",
 };
 
 fn read_ring(options: &mut Options<'_>) -> Result<u32, OptionError> {
-    options.number("ring", 1..=1 << 16)
+    options.number("ring")
 }
 
 /// What a packet's entropy comes from.

@@ -18,7 +18,7 @@ use crate::hash;
 use crate::plan::{HostContext, Plan, Post, QueuePairId, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, SwitchId, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, SwitchId, Time};
 
 /// An address a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ impl Scheme for Rlb {
             OptionInfo {
                 key: "colours",
                 default: "queue_pairs",
+                kind: OptionKind::Or(&OptionKind::Whole(1, 128), "queue_pairs"),
                 meaning: "colours of spines, and prefixes of a leaf's port, 1 to 128; one for each queue \
                           pair if not given",
             },
@@ -63,7 +64,7 @@ impl Scheme for Rlb {
 
     fn read(options: &mut Options<'_>) -> Result<Rlb, OptionError> {
         let sharing = Sharing::read(options)?;
-        Ok(Rlb { sharing, colours: options.number_or_word("colours", 1..=128)? })
+        Ok(Rlb { sharing, colours: options.number_or_word("colours")? })
     }
     fn number(&self) -> Option<u32> {
         Some(self.sharing.queue_pairs)

@@ -8,7 +8,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
 use std::ops::RangeInclusive;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// A random entropy value for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,12 @@ impl Scheme for Spray {
 pub(super) const ENTROPIES: OptionInfo = OptionInfo {
     key: "entropies",
     default: "64",
+    kind: OptionKind::Whole(0, u32::MAX),
     meaning: "entropy values of a flow, a power of two up to 65536",
 };
 
 pub(super) fn read_entropies(options: &mut Options<'_>) -> Result<u32, OptionError> {
-    let entropies = options.number("entropies", ..)?;
+    let entropies = options.number("entropies")?;
     if entropies.is_power_of_two() && entropies <= 1 << 16 {
         return Ok(entropies);
     }

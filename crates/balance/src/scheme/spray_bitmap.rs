@@ -25,7 +25,7 @@ use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What raises the score of an entropy, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +40,39 @@ pub struct Scores {
     pub cap: u8,
 }
 
+/// What a score may be: it is kept in a byte.
+const SCORE: OptionKind = OptionKind::Whole(0, 255);
 const OPTIONS: &[OptionInfo] = &[
     ENTROPIES,
     OptionInfo {
         key: "mark_score",
         default: "1",
+        kind: SCORE,
         meaning: "what a mark adds to the score of its entropy value",
     },
     OptionInfo {
         key: "nack_score",
         default: "4",
+        kind: SCORE,
         meaning: "the same for a packet that a switch has trimmed",
     },
-    OptionInfo { key: "time_out_score", default: "15", meaning: "the same for a time-out" },
-    OptionInfo { key: "score_cap", default: "15", meaning: "the most that a score can be" },
+    OptionInfo {
+        key: "time_out_score",
+        default: "15",
+        kind: SCORE,
+        meaning: "the same for a time-out",
+    },
+    OptionInfo {
+        key: "score_cap",
+        default: "15",
+        kind: SCORE,
+        meaning: "the most that a score can be",
+    },
 ];
 
 impl Scores {
     fn read(options: &mut Options<'_>) -> Result<Scores, OptionError> {
-        let mut score = |key| options.number(key, 0..=255).map(|score| score as u8);
+        let mut score = |key| options.number(key).map(|score| score as u8);
         Ok(Scores {
             mark: score("mark_score")?,
             nack: score("nack_score")?,

@@ -15,16 +15,17 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{Carrier, HostContext, Plan, Post, Route, Starts, Subflow, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 const COUNT: OptionInfo = OptionInfo {
     key: "count",
     default: "4",
+    kind: OptionKind::Whole(1, 1024),
     meaning: "parts of a message, 1 to 1024; short messages have no more than packets",
 };
 
 fn read_count(options: &mut Options<'_>) -> Result<u32, OptionError> {
-    options.number("count", 1..=1024)
+    options.number("count")
 }
 
 /// Equal parts, each on the path that its hash gives it.
@@ -90,7 +91,7 @@ impl Scheme for SubflowsAdaptive {
 
     fn read(options: &mut Options<'_>) -> Result<SubflowsAdaptive, OptionError> {
         let count = read_count(options)?;
-        Ok(SubflowsAdaptive { count, threshold: options.fraction("threshold", 0.0..=1.0)? })
+        Ok(SubflowsAdaptive { count, threshold: options.fraction("threshold")? })
     }
     fn number(&self) -> Option<u32> {
         Some(self.count)

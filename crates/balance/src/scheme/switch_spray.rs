@@ -12,7 +12,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// Switches take turns among the hops, in a random order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ impl Scheme for SwitchSpray {
         options: &[OptionInfo {
             key: "rounds",
             default: "5",
+            kind: OptionKind::Whole(0, u32::MAX),
             meaning: "rounds after which a switch draws the order of its hops anew; 0: never",
         }],
         paths: PathUse::AllAlike,
@@ -42,7 +43,7 @@ impl Scheme for SwitchSpray {
     type Switching = RoundRobin;
 
     fn read(options: &mut Options<'_>) -> Result<SwitchSpray, OptionError> {
-        Ok(SwitchSpray { rounds: options.number("rounds", ..)? })
+        Ok(SwitchSpray { rounds: options.number("rounds")? })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

@@ -11,7 +11,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, PathStart, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::FlowContext;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// Shortest paths, and over random groups where these are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,13 @@ impl Scheme for Ugal {
             OptionInfo {
                 key: "bias",
                 default: "0B",
+                kind: OptionKind::Size(0, u64::MAX),
                 meaning: "what the queue of the shortest path, times its links, may be longer by; as a size",
             },
             OptionInfo {
                 key: "at",
                 default: "group",
+                kind: OptionKind::Word(&["source", "group"]),
                 meaning: "which switches decide: all of a packet's first \"group\" (progressive adaptive \
                           routing), or the first one, the \"source\" (UGAL-L), whose queues may be empty \
                           where a global link further on is full",

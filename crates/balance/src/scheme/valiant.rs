@@ -11,7 +11,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
 use weft_fabric::PathId;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// Over random groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,7 @@ impl Scheme for Valiant {
         options: &[OptionInfo {
             key: "per",
             default: "packet",
+            kind: OptionKind::Word(&["packet", "flow"]),
             meaning: "what draws a group: every \"packet\", or every \"flow\", which then stays in order",
         }],
         ..SchemeInfo::PLAIN

@@ -6,7 +6,7 @@ use crate::enforce::{Enforce, PortRules};
 use crate::forward::SwitchContext;
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// For how many time-outs a path is left alone.
 const PATIENCE: u64 = 64;
@@ -32,6 +32,7 @@ impl Scheme for Cells {
             OptionInfo {
                 key: "cell",
                 default: "64KB",
+                kind: OptionKind::Size(1, 1_000_000_000),
                 meaning: "payload on one path before the next one's turn, in whole packets",
             },
             Enforce::OPTION,
@@ -43,7 +44,7 @@ impl Scheme for Cells {
     type Switching = PortRules;
 
     fn read(options: &mut Options<'_>) -> Result<Cells, OptionError> {
-        let cell = options.size_within("cell", 1..=1_000_000_000)?;
+        let cell = options.size("cell")?;
         Ok(Cells { cell, enforce: Enforce::read(options)? })
     }
     fn needs_path_ids(&self) -> bool {

@@ -4,7 +4,7 @@ use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// What the scheme is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,7 @@ impl Scheme for Rotate {
         options: &[OptionInfo {
             key: "entropies",
             default: "16",
+            kind: OptionKind::Whole(1, 1 << 16),
             meaning: "entropy values of a flow, up to 65536",
         }],
         ..SchemeInfo::PLAIN
@@ -31,7 +32,7 @@ impl Scheme for Rotate {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Rotate, OptionError> {
-        Ok(Rotate { entropies: options.number("entropies", 1..=1 << 16)? })
+        Ok(Rotate { entropies: options.number("entropies")? })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

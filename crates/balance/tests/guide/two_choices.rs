@@ -4,7 +4,7 @@ use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 /// What the scheme is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,7 @@ impl Scheme for TwoChoices {
         options: &[OptionInfo {
             key: "choices",
             default: "2",
+            kind: OptionKind::Whole(1, 64),
             meaning: "hops that a packet looks at, up to 64",
         }],
         ..SchemeInfo::PLAIN
@@ -33,7 +34,7 @@ impl Scheme for TwoChoices {
     type Switching = Chooser;
 
     fn read(options: &mut Options<'_>) -> Result<TwoChoices, OptionError> {
-        Ok(TwoChoices { choices: options.number("choices", 1..=64)? })
+        Ok(TwoChoices { choices: options.number("choices")? })
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

@@ -27,7 +27,12 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Rate, Time};
+
+/// Shorter timers would run out many times a packet.
+const TIMER: OptionKind = OptionKind::Time(Time::ns(1));
+/// A smaller counter would count packets.
+const COUNTER: OptionKind = OptionKind::Or(&OptionKind::Size(65_536, 1_000_000_000_000), "none");
 
 /// What DCQCN is told; names in quotes are the paper's. Rates are those of packets with their
 /// headers.
@@ -93,73 +98,86 @@ impl CongestionControl for DcqcnConfig {
             OptionInfo {
                 key: "dcqcn_cnp_interval",
                 default: "50us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "marks count as one notification, and cut the rate, at most so often",
             },
             OptionInfo {
                 key: "dcqcn_alpha_timer",
                 default: "55us",
+                kind: TIMER,
                 meaning: "time without a notification after which alpha decays, again and again",
             },
             OptionInfo {
                 key: "dcqcn_increase_timer",
                 default: "55us",
+                kind: TIMER,
                 meaning: "the rate is raised whenever so much time has passed since the last cut",
             },
             OptionInfo {
                 key: "dcqcn_byte_counter",
                 default: "10MB",
+                kind: COUNTER,
                 meaning: "and whenever so many bytes have left since; \"none\": the timer alone counts, \
                           as in NICs",
             },
             OptionInfo {
                 key: "dcqcn_fast_recovery",
                 default: "5",
+                kind: OptionKind::Whole(0, 1_000),
                 meaning: "how often timer or counter run out before the target grows",
             },
             OptionInfo {
                 key: "dcqcn_increase",
                 default: "40Mbps",
+                kind: OptionKind::Rate,
                 meaning: "what the target then grows by each time",
             },
             OptionInfo {
                 key: "dcqcn_hyper_increase",
                 default: "100Mbps",
+                kind: OptionKind::Rate,
                 meaning: "what it grows by once both have run out more often; times how much more \
                           often, if there is a counter",
             },
             OptionInfo {
                 key: "dcqcn_gain",
                 default: "0.00390625",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "weight of the newest mark in alpha",
             },
             OptionInfo {
                 key: "dcqcn_clamp",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "every cut makes the rate the target; false: only one that follows an \
                           increase",
             },
             OptionInfo {
                 key: "dcqcn_gaps",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "a gap that the receiver reports counts as a mark, as in NICs",
             },
-            OptionInfo { key: "dcqcn_least", default: "100Mbps", meaning: "the lowest rate" },
+            OptionInfo {
+                key: "dcqcn_least",
+                default: "100Mbps",
+                kind: OptionKind::Rate,
+                meaning: "the lowest rate",
+            },
         ],
     };
     type State = Dcqcn;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DcqcnConfig, OptionError> {
-        // Shorter timers would run out many times a packet, and a smaller counter would count packets.
-        let timer = Time::ns(1);
         Ok(DcqcnConfig {
             cnp_interval: o.time("dcqcn_cnp_interval")?,
-            alpha_timer: o.time_from("dcqcn_alpha_timer", timer)?,
-            increase_timer: o.time_from("dcqcn_increase_timer", timer)?,
-            byte_counter: o.size_or_none("dcqcn_byte_counter", 65_536..=1_000_000_000_000)?,
-            fast_recovery: o.number("dcqcn_fast_recovery", 0..=1_000)?,
+            alpha_timer: o.time("dcqcn_alpha_timer")?,
+            increase_timer: o.time("dcqcn_increase_timer")?,
+            byte_counter: o.size_or_word("dcqcn_byte_counter")?,
+            fast_recovery: o.number("dcqcn_fast_recovery")?,
             increase: o.rate("dcqcn_increase")?,
             hyper_increase: o.rate("dcqcn_hyper_increase")?,
-            gain: o.fraction("dcqcn_gain", 0.0..=1.0)?,
+            gain: o.fraction("dcqcn_gain")?,
             clamp: o.flag("dcqcn_clamp")?,
             gaps: o.flag("dcqcn_gaps")?,
             line: path.line,

@@ -11,7 +11,7 @@ use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
 use core::ops::{Add, Div, Mul, Sub};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,16 +38,19 @@ impl CongestionControl for DctcpConfig {
             OptionInfo {
                 key: "dctcp_gain",
                 default: "0.0625",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "weight of the newest window in the average",
             },
             OptionInfo {
                 key: "dctcp_initial_alpha",
                 default: "0.0",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of marked bytes assumed at first",
             },
             OptionInfo {
                 key: "dctcp_initial_window",
                 default: "1bdp",
+                kind: OptionKind::Window,
                 meaning: "window at the start and after a time-out; a size, or times the BDP",
             },
             super::max_window("dctcp_max_window"),
@@ -56,8 +59,8 @@ impl CongestionControl for DctcpConfig {
     type State = Dctcp;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DctcpConfig, OptionError> {
-        let gain = o.fraction("dctcp_gain", 0.0..=1.0)?;
-        let initial_alpha = o.fraction("dctcp_initial_alpha", 0.0..=1.0)?;
+        let gain = o.fraction("dctcp_gain")?;
+        let initial_alpha = o.fraction("dctcp_initial_alpha")?;
         let (initial_window, max_window) =
             super::read_windows(o, ["dctcp_initial_window", "dctcp_max_window"], path)?;
         Ok(DctcpConfig { gain, initial_alpha, initial_window, max_window })

@@ -10,7 +10,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Rate, Time};
 
 /// What DCTCP is told where it sets a rate. Rates are those of packets with their headers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,27 +39,35 @@ impl CongestionControl for DctcpRateConfig {
             OptionInfo {
                 key: "dctcp_rate_gain",
                 default: "0.00390625",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "weight of the newest round trip in the average",
             },
             OptionInfo {
                 key: "dctcp_rate_initial_alpha",
                 default: "1.0",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "share of marks assumed at first",
             },
             OptionInfo {
                 key: "dctcp_rate_increase",
                 default: "1Gbps",
+                kind: OptionKind::Rate,
                 meaning: "what the rate grows by in a round trip without a cut",
             },
-            OptionInfo { key: "dctcp_rate_least", default: "100Mbps", meaning: "the lowest rate" },
+            OptionInfo {
+                key: "dctcp_rate_least",
+                default: "100Mbps",
+                kind: OptionKind::Rate,
+                meaning: "the lowest rate",
+            },
         ],
     };
     type State = DctcpRate;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DctcpRateConfig, OptionError> {
         Ok(DctcpRateConfig {
-            gain: o.fraction("dctcp_rate_gain", 0.0..=1.0)?,
-            initial_alpha: o.fraction("dctcp_rate_initial_alpha", 0.0..=1.0)?,
+            gain: o.fraction("dctcp_rate_gain")?,
+            initial_alpha: o.fraction("dctcp_rate_initial_alpha")?,
             line: path.line,
             increase: o.rate("dctcp_rate_increase")?,
             least: o.rate("dctcp_rate_least")?,

@@ -20,10 +20,10 @@ mod swift;
 pub use dctcp::dctcp_after_round;
 use registry::congestion_controls;
 use weft_units::options::ResolvedOptions;
-use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Rate, Time};
 
 /// A congestion control, as lists and help texts show it, and what the rest of Weft must know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionInfo {
     /// The value of `transport.congestion`.
     pub name: &'static str,
@@ -229,12 +229,13 @@ const _: () = assert!(size_of::<Congestion>() <= 40);
 
 /// The option of a first window.
 const fn initial_window(key: &'static str) -> OptionInfo {
-    OptionInfo { key, default: "1bdp", meaning: "window at the start; a size, or times the BDP" }
+    let meaning = "window at the start; a size, or times the BDP";
+    OptionInfo { key, default: "1bdp", kind: OptionKind::Window, meaning }
 }
 /// The option of a largest window.
 const fn max_window(key: &'static str) -> OptionInfo {
     let meaning = "the window never grows beyond; a size, or times the BDP";
-    OptionInfo { key, default: "8bdp", meaning }
+    OptionInfo { key, default: "8bdp", kind: OptionKind::Window, meaning }
 }
 /// The first and the largest window, in bytes, by their keys.
 fn read_windows(

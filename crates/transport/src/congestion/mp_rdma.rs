@@ -12,7 +12,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What MP-RDMA's congestion control is told. Windows in payload bytes; a queue pair may always
 /// have one packet out.
@@ -39,6 +39,7 @@ impl CongestionControl for MpRdmaConfig {
             OptionInfo {
                 key: "mp_rdma_reordering",
                 default: "32",
+                kind: OptionKind::Whole(1, 1_000_000),
                 meaning: "packets behind the latest from which on a path is too slow and is left",
             },
             super::initial_window("mp_rdma_initial_window"),
@@ -48,7 +49,7 @@ impl CongestionControl for MpRdmaConfig {
     type State = MpRdma;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<MpRdmaConfig, OptionError> {
-        let reordering = o.number("mp_rdma_reordering", 1..=1_000_000)?;
+        let reordering = o.number("mp_rdma_reordering")?;
         let (initial_window, max_window) =
             super::read_windows(o, ["mp_rdma_initial_window", "mp_rdma_max_window"], path)?;
         Ok(MpRdmaConfig { initial_window, max_window, reordering })

@@ -18,7 +18,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, Delays, FlowPace, Loss, PathScale,
 };
-use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Rate, Time};
 
 /// What NSCC is told. Windows in bytes on the wire. Names in quotes are the specification's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,67 +60,80 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         key: "nscc_target_delay",
         default: "auto",
+        kind: OptionKind::Or(&OptionKind::Time(Time::ns(1)), "auto"),
         meaning: "delay in queues to aim at; \"auto\": 3/4 of the longest path's unloaded round trip \
                   where switches trim, else all of it",
     },
     OptionInfo {
         key: "nscc_initial_window",
         default: "1.5bdp",
+        kind: OptionKind::Window,
         meaning: "window at the start; a size, or times the BDP",
     },
     OptionInfo {
         key: "nscc_max_window",
         default: "1.5bdp",
+        kind: OptionKind::Window,
         meaning: "the window never grows beyond; a size, or times the BDP",
     },
     OptionInfo {
         key: "nscc_gamma",
         default: "0.8",
+        kind: OptionKind::Number(0.0, 1.0),
         meaning: "how strongly a cut follows the delay",
     },
     OptionInfo {
         key: "nscc_max_md_jump",
         default: "0.5",
+        kind: OptionKind::Number(0.0, 1.0),
         meaning: "share of the window that a cut leaves at least",
     },
     OptionInfo {
         key: "nscc_fi",
         default: "5.0",
+        kind: OptionKind::Number(0.0, 1000.0),
         meaning: "packets of a fair increase, at a BDP of 150 kB",
     },
     OptionInfo {
         key: "nscc_eta",
         default: "0.15",
+        kind: OptionKind::Number(0.0, 1000.0),
         meaning: "packets by which the window grows each round trip, at a BDP of 150 kB",
     },
     OptionInfo {
         key: "nscc_fi_scale",
         default: "0.25",
+        kind: OptionKind::Number(0.0, 1000.0),
         meaning: "bytes of a fast increase for each acknowledged one, at a BDP of 150 kB",
     },
     OptionInfo {
         key: "nscc_quick_adapt",
         default: "true",
+        kind: OptionKind::Flag,
         meaning: "set the window to what came where loss or delay show heavy congestion",
     },
     OptionInfo {
         key: "nscc_qa_gate",
         default: "3",
+        kind: OptionKind::Whole(0, 16),
         meaning: "quick adapt needs less than the largest window over two to this in a round trip",
     },
     OptionInfo {
         key: "nscc_qa_threshold",
         default: "4.0",
+        kind: OptionKind::Number(0.0, 1e6),
         meaning: "delay, in targets, from which quick adapt needs no loss",
     },
     OptionInfo {
         key: "nscc_adjust_packets",
         default: "8",
+        kind: OptionKind::Whole(1, 1 << 16),
         meaning: "acknowledged packets after which collected increases are applied",
     },
     OptionInfo {
         key: "nscc_delay_gain",
         default: "0.0125",
+        kind: OptionKind::Number(0.0, 1.0),
         meaning: "weight of the newest delay in the average",
     },
 ];
@@ -132,19 +145,19 @@ impl NsccConfig {
         Ok(NsccConfig {
             base_rtt: path.round_trip,
             line: path.line,
-            target: o.time_or_word("nscc_target_delay", Time::ns(1))?,
+            target: o.time_or_word("nscc_target_delay")?,
             initial_window,
             max_window,
-            gamma: o.fraction("nscc_gamma", 0.0..=1.0)?,
-            least_left: o.fraction("nscc_max_md_jump", 0.0..=1.0)?,
-            fair: o.fraction("nscc_fi", 0.0..=1000.0)?,
-            eta: o.fraction("nscc_eta", 0.0..=1000.0)?,
-            fast: o.fraction("nscc_fi_scale", 0.0..=1000.0)?,
+            gamma: o.fraction("nscc_gamma")?,
+            least_left: o.fraction("nscc_max_md_jump")?,
+            fair: o.fraction("nscc_fi")?,
+            eta: o.fraction("nscc_eta")?,
+            fast: o.fraction("nscc_fi_scale")?,
             quick_adapt: o.flag("nscc_quick_adapt")?,
-            gate: o.number("nscc_qa_gate", 0..=16)?,
-            threshold: o.fraction("nscc_qa_threshold", 0.0..=1e6)?,
-            adjust: o.number("nscc_adjust_packets", 1..=1 << 16)?,
-            gain: o.fraction("nscc_delay_gain", 0.0..=1.0)?,
+            gate: o.number("nscc_qa_gate")?,
+            threshold: o.fraction("nscc_qa_threshold")?,
+            adjust: o.number("nscc_adjust_packets")?,
+            gain: o.fraction("nscc_delay_gain")?,
         })
     }
 }

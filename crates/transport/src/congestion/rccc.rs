@@ -9,7 +9,7 @@ use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
 use crate::credit::{QUANTUM, quanta};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// What RCCC is told. Bytes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +23,7 @@ pub struct RcccConfig {
 pub(super) const WINDOW: OptionInfo = OptionInfo {
     key: "rccc_max_window",
     default: "1.5bdp",
+    kind: OptionKind::Window,
     meaning: "most credit of a queue pair, which it starts with; a size, or times the BDP",
 };
 
@@ -46,6 +47,7 @@ impl CongestionControl for RcccConfig {
             OptionInfo {
                 key: "rccc_oversubscribed",
                 default: "auto",
+                kind: OptionKind::Word(&["auto", "true", "false"]),
                 meaning: "receivers grant less where packets are marked or trimmed on the way; \"auto\": \
                           where uplinks carry less than the hosts below them",
             },

@@ -14,8 +14,9 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use std::ops::RangeInclusive;
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
+
+const PACKETS: OptionKind = OptionKind::Number(0.001, 1e6);
 
 /// What Swift is told. Windows in payload bytes, but for the two ends of flow scaling, which the
 /// paper gives in packets; names in quotes are the paper's. "htsim": the public htsim of
@@ -90,51 +91,61 @@ impl CongestionControl for SwiftConfig {
             OptionInfo {
                 key: "swift_base_target",
                 default: "20us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "round trip to aim at before the other terms are added",
             },
             OptionInfo {
                 key: "swift_per_hop",
                 default: "3053435ps",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "added for every link of the path",
             },
             OptionInfo {
                 key: "swift_scaling_range",
                 default: "100us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "the most that is added for small windows",
             },
             OptionInfo {
                 key: "swift_scaling_min",
                 default: "0.1",
+                kind: PACKETS,
                 meaning: "window in packets at which all of that is added",
             },
             OptionInfo {
                 key: "swift_scaling_max",
                 default: "100.0",
+                kind: PACKETS,
                 meaning: "window in packets from which on nothing is added",
             },
             OptionInfo {
                 key: "swift_increase",
                 default: "1.0",
+                kind: PACKETS,
                 meaning: "packets more a round trip",
             },
             OptionInfo {
                 key: "swift_decrease",
                 default: "0.8",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "how much of the relative excess over the target is cut",
             },
             OptionInfo {
                 key: "swift_max_cut",
                 default: "0.5",
+                kind: OptionKind::Number(0.0, 1.0),
                 meaning: "the largest share of the window that one cut takes",
             },
             OptionInfo {
                 key: "swift_reset_after",
                 default: "5",
+                kind: OptionKind::Whole(1, 1_000),
                 meaning: "time-outs in a row after which the window is at its least",
             },
             OptionInfo {
                 key: "swift_min_window",
                 default: "10B",
+                kind: OptionKind::Size(1, 1_000_000_000),
                 meaning: "the window never falls below",
             },
             super::initial_window("swift_initial_window"),
@@ -144,21 +155,20 @@ impl CongestionControl for SwiftConfig {
     type State = Swift;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<SwiftConfig, OptionError> {
-        const PACKETS: RangeInclusive<f64> = 0.001..=1e6;
         let base_target = o.time("swift_base_target")?;
         let per_hop = o.time("swift_per_hop")?;
         let scaling_range = o.time("swift_scaling_range")?;
-        let scaling_min = o.fraction("swift_scaling_min", PACKETS)?;
-        let scaling_max = o.fraction("swift_scaling_max", PACKETS)?;
+        let scaling_min = o.fraction("swift_scaling_min")?;
+        let scaling_max = o.fraction("swift_scaling_max")?;
         if scaling_max <= scaling_min {
             let what = "is not above swift_scaling_min; raise it or lower that";
             return Err(OptionError::new("swift_scaling_max", what));
         }
-        let increase = o.fraction("swift_increase", PACKETS)?;
-        let decrease = o.fraction("swift_decrease", 0.0..=1.0)?;
-        let max_cut = o.fraction("swift_max_cut", 0.0..=1.0)?;
-        let reset_after = o.number("swift_reset_after", 1..=1_000)?;
-        let min_window = o.size_within("swift_min_window", 1..=1_000_000_000)?;
+        let increase = o.fraction("swift_increase")?;
+        let decrease = o.fraction("swift_decrease")?;
+        let max_cut = o.fraction("swift_max_cut")?;
+        let reset_after = o.number("swift_reset_after")?;
+        let min_window = o.size("swift_min_window")?;
         let (initial_window, max_window) =
             super::read_windows(o, ["swift_initial_window", "swift_max_window"], path)?;
         Ok(SwiftConfig {

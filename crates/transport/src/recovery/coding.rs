@@ -6,7 +6,7 @@
 //! time to encode and decode is not modelled.
 
 use super::{Acknowledged, Arrival, ReceiveHalf, Recovery, RecoveryInfo, Reply, SendHalf, Sent};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// How many symbols make a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,11 +42,13 @@ impl Recovery for Coding {
             OptionInfo {
                 key: "coding_overhead",
                 default: "0",
+                kind: OptionKind::Number(0.0, 10.0),
                 meaning: "symbols needed beyond the packets of the message, as a share of these",
             },
             OptionInfo {
                 key: "coding_extra",
                 default: "0",
+                kind: OptionKind::Whole(0, 1_000_000),
                 meaning: "symbols needed beyond that, whatever the message",
             },
         ],
@@ -55,8 +57,8 @@ impl Recovery for Coding {
     type Receiver = CodingReceiver;
 
     fn read(options: &mut Options<'_>) -> Result<Coding, OptionError> {
-        let overhead = options.fraction("coding_overhead", 0.0..=10.0)?;
-        Ok(Coding { overhead, extra: options.number("coding_extra", ..=1_000_000)? })
+        let overhead = options.fraction("coding_overhead")?;
+        Ok(Coding { overhead, extra: options.number("coding_extra")? })
     }
     fn sender(&self, packets: u32) -> CodingSender {
         CodingSender {

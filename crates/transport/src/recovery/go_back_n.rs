@@ -5,7 +5,7 @@
 //! NICs differ in how often they report and how far they rewind; all of that are options.
 
 use super::{Acknowledged, Arrival, ReceiveHalf, Recovery, RecoveryInfo, Reply, SendHalf, Sent};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// When receivers report gaps, and what senders make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +46,19 @@ impl Recovery for GoBackN {
             OptionInfo {
                 key: "nack_rewind",
                 default: "gap",
+                kind: OptionKind::Word(&["gap", "message"]),
                 meaning: "after a NACK go on at the \"gap\", or at the start of the \"message\"",
             },
             OptionInfo {
                 key: "nack_repeat",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "report a gap at every packet that comes after it, not only at the first",
             },
             OptionInfo {
                 key: "nack_quiet",
                 default: "0s",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "no NACK for so long after one; a round trip, or 10ms as in the code of Ethereal (2025)",
             },
         ],

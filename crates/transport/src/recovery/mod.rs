@@ -52,7 +52,7 @@ pub trait Recovery: Copy + Debug + PartialEq {
 }
 
 /// A recovery, as lists and help texts show it, and what the rest of Weft must know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecoveryInfo {
     /// The value of `transport.recovery`.
     pub name: &'static str,

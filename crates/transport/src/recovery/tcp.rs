@@ -16,7 +16,7 @@ use super::selective::{Marks, SelectiveReceiver};
 use super::{Acknowledged, Recovery, RecoveryInfo, SendHalf, Sent};
 use crate::SendTimes;
 use std::collections::VecDeque;
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What TCP's recovery is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,26 +47,31 @@ impl Recovery for Tcp {
             OptionInfo {
                 key: "dup_acks",
                 default: "3",
+                kind: OptionKind::Whole(1, 1_000_000),
                 meaning: "duplicate acknowledgements that stand for a loss",
             },
             OptionInfo {
                 key: "fast_retransmit",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "resend after so many duplicates; else after time-outs only",
             },
             OptionInfo {
                 key: "sack",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "selective acknowledgements: only holes are resent",
             },
             OptionInfo {
                 key: "adaptive_rto",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "the time-out follows the round-trip time, starting at transport.rto",
             },
             OptionInfo {
                 key: "min_rto",
                 default: "100us",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "an adaptive time-out never falls below this",
             },
         ],
@@ -75,7 +80,7 @@ impl Recovery for Tcp {
     type Receiver = SelectiveReceiver;
 
     fn read(options: &mut Options<'_>) -> Result<Tcp, OptionError> {
-        let dup_acks = options.number("dup_acks", 1..=1_000_000)?;
+        let dup_acks = options.number("dup_acks")?;
         let fast_retransmit = options.flag("fast_retransmit")?;
         let sack = options.flag("sack")?;
         let adaptive_rto = options.flag("adaptive_rto")?;

@@ -3,7 +3,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What the control is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +26,13 @@ impl CongestionControl for AimdConfig {
             OptionInfo {
                 key: "aimd_keep",
                 default: "0.5",
+                kind: OptionKind::Number(0.01, 0.99),
                 meaning: "share of the window that a cut leaves",
             },
             OptionInfo {
                 key: "aimd_initial_window",
                 default: "1bdp",
+                kind: OptionKind::Window,
                 meaning: "window at the start; a size, or times the BDP",
             },
         ],
@@ -38,7 +40,7 @@ impl CongestionControl for AimdConfig {
     type State = Aimd;
 
     fn read(options: &mut Options<'_>, path: &PathScale) -> Result<AimdConfig, OptionError> {
-        let keep = options.fraction("aimd_keep", 0.01..=0.99)?;
+        let keep = options.fraction("aimd_keep")?;
         Ok(AimdConfig { keep, initial_window: options.window("aimd_initial_window", path.bdp)? })
     }
     fn state(&self, flow: &FlowPace) -> Aimd {

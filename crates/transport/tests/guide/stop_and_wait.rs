@@ -1,7 +1,7 @@
 //! Stop and wait: some packets, then nothing until all of them are acknowledged.
 
 use super::{Acknowledged, Arrival, ReceiveHalf, Recovery, RecoveryInfo, Reply, SendHalf, Sent};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What the recovery is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,7 @@ impl Recovery for StopAndWait {
         options: &[OptionInfo {
             key: "wait_batch",
             default: "8",
+            kind: OptionKind::Whole(1, 1 << 16),
             meaning: "packets that leave before the sender waits",
         }],
     };
@@ -29,7 +30,7 @@ impl Recovery for StopAndWait {
     type Receiver = InOrder;
 
     fn read(options: &mut Options<'_>) -> Result<StopAndWait, OptionError> {
-        Ok(StopAndWait { batch: options.number("wait_batch", 1..=1 << 16)? })
+        Ok(StopAndWait { batch: options.number("wait_batch")? })
     }
     fn sender(&self, packets: u32) -> Batches {
         let (batch, active) = (self.batch, Time::ZERO);

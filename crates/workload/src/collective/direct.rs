@@ -6,7 +6,7 @@
 
 use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Payload, Schedule, Step};
 use crate::{Skew, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// Direct exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ impl Schedule for Direct {
             OptionInfo {
                 key: "window",
                 default: "all of them",
+                kind: OptionKind::Whole(1, MOST_CHUNKS),
                 meaning: "the most sends of a rank that are out at once",
             },
             Skew::OPTION,
@@ -39,7 +40,7 @@ impl Schedule for Direct {
     };
 
     fn read(options: &mut Options<'_>) -> Result<Direct, OptionError> {
-        let window = options.number_if_given("window", 1..=MOST_CHUNKS)?;
+        let window = options.number_if_given("window")?;
         Ok(Direct { window, skew: Skew::read(options)? })
     }
     fn check(&self, call: &Call) -> Result<(), WorkloadError> {

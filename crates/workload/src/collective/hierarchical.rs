@@ -12,7 +12,7 @@
 use super::ring::{self, Circle};
 use super::{AlgorithmInfo, Around, Call, MOST_STRANDS, Operation, Payload, Phase, Schedule, Step};
 use crate::WorkloadError;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// Rings within groups, and rings across them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +45,21 @@ impl Schedule for Hierarchical {
             OptionInfo {
                 key: "local_ranks",
                 default: "ranks of a server",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "ranks of a ring of the first level, which follow each other",
             },
             OptionInfo {
                 key: "channels",
                 default: "1",
+                kind: OptionKind::Whole(1, MOST_STRANDS),
                 meaning: "shares of the buffer that go through both levels side by side",
             },
         ],
     };
 
     fn read(options: &mut Options<'_>) -> Result<Hierarchical, OptionError> {
-        let local_ranks = options.number_if_given("local_ranks", 1..=u32::MAX)?;
-        Ok(Hierarchical { local_ranks, channels: options.number("channels", 1..=MOST_STRANDS)? })
+        let local_ranks = options.number_if_given("local_ranks")?;
+        Ok(Hierarchical { local_ranks, channels: options.number("channels")? })
     }
     fn check(&self, call: &Call) -> Result<(), WorkloadError> {
         let (ranks, group) = (call.ranks, self.group(call));

@@ -10,7 +10,7 @@
 
 use super::{Call, MOST_STRANDS, Operation, Payload, Step, Switched};
 use crate::WorkloadError;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// How ranks go about their stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub(super) struct Stages {
 pub(super) const CHUNKS: OptionInfo = OptionInfo {
     key: "chunks",
     default: "8, or 1",
+    kind: OptionKind::Whole(1, MOST_STRANDS),
     meaning: "pieces of the buffer that follow each other through servers and trees; 8 where ranks of several servers \
               share them, else 1",
 };
@@ -34,6 +35,7 @@ pub(super) const CHUNKS: OptionInfo = OptionInfo {
 pub(super) const TREES: OptionInfo = OptionInfo {
     key: "trees",
     default: "1",
+    kind: OptionKind::Whole(1, MOST_STRANDS),
     meaning: "trees of switches for each rail, with an equal share of the buffer each",
 };
 
@@ -68,8 +70,8 @@ impl Stages {
     pub(super) fn read(options: &mut Options<'_>, in_servers: bool) -> Result<Stages, OptionError> {
         Ok(Stages {
             in_servers,
-            chunks: options.number_if_given("chunks", 1..=MOST_STRANDS)?,
-            trees: options.number("trees", 1..=MOST_STRANDS)?,
+            chunks: options.number_if_given("chunks")?,
+            trees: options.number("trees")?,
         })
     }
     pub(super) fn check(&self, call: &Call) -> Result<(), WorkloadError> {

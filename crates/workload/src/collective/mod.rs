@@ -248,7 +248,7 @@ const MOST_STRANDS: u32 = 1024;
 const MOST_CHUNKS: u32 = 1 << 20;
 
 /// A line of the catalogue: what an algorithm is called, does and can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AlgorithmInfo {
     /// The value of `workload.algorithm`.
     pub name: &'static str,

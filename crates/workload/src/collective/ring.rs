@@ -15,7 +15,7 @@ use super::{
     AlgorithmInfo, Around, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Phase,
     Schedule, Servers, Step,
 };
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// Rings side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +43,21 @@ impl Schedule for Ring {
             OptionInfo {
                 key: "channels",
                 default: "one for each NIC of a server",
+                kind: OptionKind::Whole(1, MOST_STRANDS),
                 meaning: "rings that share the buffer; each enters servers by another NIC",
             },
             OptionInfo {
                 key: "chunks",
                 default: "1",
+                kind: OptionKind::Whole(1, MOST_CHUNKS),
                 meaning: "of a broadcast or a reduce: chunks that follow each other along the ring",
             },
         ],
     };
 
     fn read(options: &mut Options<'_>) -> Result<Ring, OptionError> {
-        let channels = options.number_if_given("channels", 1..=MOST_STRANDS)?;
-        Ok(Ring { channels, chunks: options.number("chunks", 1..=MOST_CHUNKS)? })
+        let channels = options.number_if_given("channels")?;
+        Ok(Ring { channels, chunks: options.number("chunks")? })
     }
     fn has_use_for(key: &str, operation: Operation) -> bool {
         key != "chunks" || matches!(operation, Operation::Broadcast | Operation::Reduce)

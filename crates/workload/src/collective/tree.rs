@@ -9,7 +9,7 @@
 //! and Träff (2009); NCCL.
 
 use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Payload, Schedule, Step};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// One binary tree, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,20 +115,22 @@ impl Schedule for Tree {
             OptionInfo {
                 key: "trees",
                 default: "2",
+                kind: OptionKind::Whole(1, 2),
                 meaning: "of an all-reduce: two trees, half of the buffer each, as NCCL; or one, \
                           as ASTRA-sim with a single chunk",
             },
             OptionInfo {
                 key: "chunks",
                 default: "1",
+                kind: OptionKind::Whole(1, MOST_CHUNKS),
                 meaning: "into how many chunks each tree cuts its share",
             },
         ],
     };
 
     fn read(options: &mut Options<'_>) -> Result<Tree, OptionError> {
-        let trees = options.number("trees", 1..=2)?;
-        Ok(Tree { trees, chunks: options.number("chunks", 1..=MOST_CHUNKS)? })
+        let trees = options.number("trees")?;
+        Ok(Tree { trees, chunks: options.number("chunks")? })
     }
     fn has_use_for(key: &str, operation: Operation) -> bool {
         key != "trees" || operation == Operation::AllReduce

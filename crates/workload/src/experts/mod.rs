@@ -28,7 +28,7 @@ use crate::WorkloadError;
 use routing::Tokens;
 use std::sync::Arc;
 use weft_units::options::ResolvedOptions;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// What tokens travel in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,25 +84,61 @@ pub struct Experts {
 
 /// All options, for the catalogue. The defaults are those of DeepSeek-V3's training, as DeepEP measures it.
 pub const EXPERT_OPTIONS: &[OptionInfo] = &[
-    option("tokens", "4096", "tokens of a rank"),
-    option("hidden", "7168", "numbers that stand for a token"),
-    option("experts", "256", "experts of all ranks, equally many on each"),
-    option("top_k", "8", "how many of them a token takes"),
-    option("node_limit", "4", "a token takes experts on so many nodes at most"),
-    option("skew", "0", "the j-th most popular expert gets tokens by 1 / j^skew (Zipf)"),
-    option("shares", "by skew", "or how popular each expert is: a number for each, with spaces"),
-    option("mode", "normal", "normal: once to each node, forwarded there; low-latency: straight"),
+    option("tokens", "4096", OptionKind::Whole(1, MOST), "tokens of a rank"),
+    option("hidden", "7168", OptionKind::Whole(1, MOST), "numbers that stand for a token"),
+    option(
+        "experts",
+        "256",
+        OptionKind::Whole(1, MOST),
+        "experts of all ranks, equally many on each",
+    ),
+    option("top_k", "8", OptionKind::Whole(1, 1024), "how many of them a token takes"),
+    option(
+        "node_limit",
+        "4",
+        OptionKind::Whole(1, MOST),
+        "a token takes experts on so many nodes at most",
+    ),
+    option(
+        "skew",
+        "0",
+        OptionKind::Number(0.0, MOST_SKEW),
+        "the j-th most popular expert gets tokens by 1 / j^skew (Zipf)",
+    ),
+    option(
+        "shares",
+        "by skew",
+        OptionKind::Numbers(0.0, f64::INFINITY),
+        "or how popular each expert is: a number for each, with spaces",
+    ),
+    option(
+        "mode",
+        "normal",
+        OptionKind::Word(&["normal", "low-latency"]),
+        "normal: once to each node, forwarded there; low-latency: straight",
+    ),
     option(
         "chunks",
         "8",
+        OptionKind::Whole(1, MOST_CHUNKS),
         "in normal mode: messages from a GPU to a node, each forwarded as it comes",
     ),
-    option("dispatch", "fp8", "what tokens travel in to their experts: fp8, with scales, or bf16"),
-    option("combine", "bf16", "and back"),
+    option(
+        "dispatch",
+        "fp8",
+        OptionKind::Word(&["fp8", "bf16"]),
+        "what tokens travel in to their experts: fp8, with scales, or bf16",
+    ),
+    option("combine", "bf16", OptionKind::Word(&["fp8", "bf16"]), "and back"),
 ];
 
-const fn option(key: &'static str, default: &'static str, meaning: &'static str) -> OptionInfo {
-    OptionInfo { key, default, meaning }
+const fn option(
+    key: &'static str,
+    default: &'static str,
+    kind: OptionKind,
+    meaning: &'static str,
+) -> OptionInfo {
+    OptionInfo { key, default, kind, meaning }
 }
 
 /// The words for what tokens travel in.
@@ -148,23 +184,23 @@ impl Experts {
         let mut options = Options::new("moe", EXPERT_OPTIONS, given)?;
         let modes = [("normal", Way::Normal), ("low-latency", Way::LowLatency)];
         let way = options.choice("mode", &modes)?;
-        let popularity = match options.numbers_if_given("shares", 0.0..)? {
+        let popularity = match options.numbers_if_given("shares")? {
             Some(_) if options.has("skew") => {
                 return Err(OptionError::new("shares", "stands beside skew; remove one of them"));
             }
             Some(shares) => Popularity::Shares(shares),
-            None => Popularity::Zipf(options.fraction("skew", 0.0..=MOST_SKEW)?),
+            None => Popularity::Zipf(options.fraction("skew")?),
         };
         let experts = Experts {
-            tokens: options.number("tokens", 1..=MOST)?,
-            hidden: options.number("hidden", 1..=MOST)?,
-            count: options.number("experts", 1..=MOST)?,
-            top_k: options.number("top_k", 1..=1024)?,
-            node_limit: Some(options.number("node_limit", 1..=MOST)?),
+            tokens: options.number("tokens")?,
+            hidden: options.number("hidden")?,
+            count: options.number("experts")?,
+            top_k: options.number("top_k")?,
+            node_limit: Some(options.number("node_limit")?),
             popularity,
             way,
             chunks: match way {
-                Way::Normal => options.number("chunks", 1..=MOST_CHUNKS)?,
+                Way::Normal => options.number("chunks")?,
                 Way::LowLatency => 1,
             },
             dispatch: options.choice("dispatch", &NUMBERS)?,

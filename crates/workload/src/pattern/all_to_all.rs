@@ -2,7 +2,7 @@
 
 use super::{PatternInfo, Scope};
 use crate::{Skew, Workload, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "all-to-all",
@@ -12,12 +12,14 @@ pub(super) const INFO: PatternInfo = PatternInfo {
         OptionInfo {
             key: "launch",
             default: "successor",
+            kind: OptionKind::Word(&["successor", "same-rank"]),
             meaning: "in which order a host posts: \"successor\" starts at the next host, \
                       \"same-rank\" at the same host everywhere, which makes repeated incasts",
         },
         OptionInfo {
             key: "start_rank",
             default: "0",
+            kind: OptionKind::Whole(0, u32::MAX),
             meaning: "where everybody starts with launch = \"same-rank\"",
         },
         Skew::OPTION,
@@ -50,7 +52,7 @@ impl AllToAll {
     pub(super) fn read(options: &mut Options<'_>) -> Result<AllToAll, OptionError> {
         let same_rank = options.choice("launch", &[("successor", false), ("same-rank", true)])?;
         let launch = match same_rank {
-            true => Launch::SameRank { start: options.number("start_rank", ..)? },
+            true => Launch::SameRank { start: options.number("start_rank")? },
             false if options.has("start_rank") => {
                 let what = "needs launch = \"same-rank\"; set that or remove it";
                 return Err(OptionError::new("start_rank", what));

@@ -2,7 +2,7 @@
 
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "incast",
@@ -12,9 +12,15 @@ pub(super) const INFO: PatternInfo = PatternInfo {
         OptionInfo {
             key: "senders",
             default: "all others",
+            kind: OptionKind::Whole(0, u32::MAX),
             meaning: "how many send: the hosts that follow the receiver",
         },
-        OptionInfo { key: "receiver", default: "0", meaning: "the host that receives" },
+        OptionInfo {
+            key: "receiver",
+            default: "0",
+            kind: OptionKind::Whole(0, u32::MAX),
+            meaning: "the host that receives",
+        },
     ],
 };
 
@@ -29,8 +35,8 @@ pub struct Incast {
 
 impl Incast {
     pub(super) fn read(options: &mut Options<'_>) -> Result<Incast, OptionError> {
-        let receiver = options.number("receiver", ..)?;
-        Ok(Incast { senders: options.number_if_given("senders", ..)?, receiver })
+        let receiver = options.number("receiver")?;
+        Ok(Incast { senders: options.number_if_given("senders")?, receiver })
     }
 
     /// How many messages there are at most on `scope`, and the option that makes them many.

@@ -36,7 +36,7 @@ pub struct Scope {
 }
 
 /// A line of the catalogue: what a pattern is called, does and can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternInfo {
     /// The value of `workload.pattern`.
     pub name: &'static str,

@@ -3,7 +3,7 @@
 
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "permutation",
@@ -13,6 +13,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
     options: &[OptionInfo {
         key: "count",
         default: "1",
+        kind: OptionKind::Whole(0, u32::MAX),
         meaning: "how many permutations run at once: messages per host",
     }],
 };
@@ -28,7 +29,7 @@ pub struct Permutation {
 
 impl Permutation {
     pub(super) fn read(options: &mut Options<'_>) -> Result<Permutation, OptionError> {
-        Ok(Permutation { count: options.number("count", ..)? })
+        Ok(Permutation { count: options.number("count")? })
     }
 
     /// How many messages there are at most on `scope`, and the option that makes them many.

@@ -2,7 +2,7 @@
 
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "ring",
@@ -12,11 +12,13 @@ pub(super) const INFO: PatternInfo = PatternInfo {
         OptionInfo {
             key: "channels",
             default: "1",
+            kind: OptionKind::Whole(0, u32::MAX),
             meaning: "how many messages to the neighbour at once, each a flow of its own",
         },
         OptionInfo {
             key: "cross_rack",
             default: "true",
+            kind: OptionKind::Flag,
             meaning: "whether the neighbour is the host at the same place under the next leaf, \
                       so that all traffic crosses the fabric, or just the next host",
         },
@@ -34,7 +36,7 @@ pub struct Ring {
 
 impl Ring {
     pub(super) fn read(options: &mut Options<'_>) -> Result<Ring, OptionError> {
-        let channels = options.number("channels", ..)?;
+        let channels = options.number("channels")?;
         Ok(Ring { channels, cross_rack: options.flag("cross_rack")? })
     }
 

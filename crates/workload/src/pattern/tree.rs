@@ -3,7 +3,7 @@
 use super::{PatternInfo, Scope};
 use crate::collective::tree_places;
 use crate::{Workload, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "tree",
@@ -14,12 +14,14 @@ pub(super) const INFO: PatternInfo = PatternInfo {
         OptionInfo {
             key: "way",
             default: "up",
+            kind: OptionKind::Word(&["up", "down", "both"]),
             meaning: "\"up\" to the parents, \"down\" to the children, or \"both\" at once, as \
                       when chunks follow each other",
         },
         OptionInfo {
             key: "cross_rack",
             default: "true",
+            kind: OptionKind::Flag,
             meaning: "whether ranks take a host of every rack in turn, so that neighbours stand \
                       under different leaves, or hosts in their order",
         },

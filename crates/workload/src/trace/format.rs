@@ -6,7 +6,7 @@
 use super::{Gathered, Trace};
 use crate::WorkloadError;
 use std::fmt::Debug;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// A format of traces: a struct of its options.
 pub trait TraceFormat: Clone + Debug + PartialEq {
@@ -42,7 +42,7 @@ pub trait TraceFormat: Clone + Debug + PartialEq {
 }
 
 /// A format of traces, as lists and errors show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceFormatInfo {
     /// What a file of it is called: `Chakra trace`.
     pub name: &'static str,
@@ -163,6 +163,7 @@ pub trait TraceSource {
 pub(super) const GATHERED: OptionInfo = OptionInfo {
     key: "gathered",
     default: "format",
+    kind: OptionKind::Word(&["format", "shard", "whole"]),
     meaning: "what an all-gather's size counts: shard, whole, or format, as its kind of file has it",
 };
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// How to read what the format leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,7 @@ impl TraceFormat for NcclLog {
         options: &[OptionInfo {
             key: "nccl_compute",
             default: "0ns",
+            kind: OptionKind::Time(Time::ZERO),
             meaning: "NCCL log: how long every rank computes before each call",
         }],
         example: b"n1:7:9 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1024 \

@@ -2,7 +2,7 @@
 
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "shift",
@@ -11,6 +11,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
     options: &[OptionInfo {
         key: "stride",
         default: "half of the hosts",
+        kind: OptionKind::Whole(1, u32::MAX),
         meaning: "how many hosts after the sender its receiver is",
     }],
 };
@@ -24,7 +25,7 @@ pub struct Shift {
 
 impl Shift {
     pub(super) fn read(options: &mut Options<'_>) -> Result<Shift, OptionError> {
-        Ok(Shift { stride: options.number_if_given("stride", 1..)? })
+        Ok(Shift { stride: options.number_if_given("stride")? })
     }
 
     /// How many messages there are at most on `scope`, and the option that makes them many.

@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft_fabric::{Fabric, LinkShares, PathId, PathView, PathWeights};
-use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Minimal splitting in proportion to capacity, and pinned paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,33 +64,39 @@ impl Scheme for EtherealWeighted {
             OptionInfo {
                 key: "batch",
                 default: "100ns",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "time that messages are collected for, from the first one on",
             },
             OptionInfo {
                 key: "bad_for",
                 default: "100ms",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "time that a path to a leaf stays out of use after a time-out",
             },
             OptionInfo {
                 key: "nack",
                 default: "reroute",
+                kind: OptionKind::Word(&["reroute", "stay"]),
                 meaning: "what a flow does on a NACK: \"reroute\" takes another path; \"stay\" keeps \
                           it, as \"redistribute\" always does",
             },
             OptionInfo {
                 key: "unit",
                 default: "packet",
+                kind: OptionKind::Word(&["byte", "packet"]),
                 meaning: "what messages are cut into: a \"packet\", or a \"byte\"",
             },
             OptionInfo {
                 key: "weights",
                 default: "path",
+                kind: OptionKind::Word(&["path", "even"]),
                 meaning: "what paths weigh: \"path\" what is left of each by itself; \"even\" what \
                           fills all links alike if all leaves send alike",
             },
             OptionInfo {
                 key: "redistribute",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "spread the flows under way to a leaf anew when routing or a time-out tells \
                           of a failure there; if not, only the flow that lost packets moves",
             },

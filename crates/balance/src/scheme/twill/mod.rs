@@ -45,7 +45,10 @@ use crate::forward::SwitchContext;
 use crate::plan::HostContext;
 use crate::steer::{Fixed, FlowContext};
 pub use weaver::Weaver;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
+
+/// Larger numbers are mistakes.
+const MOST: u32 = 1_000_000;
 
 /// Chunks by the path that is known to be best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,32 +105,38 @@ impl Scheme for Twill {
             OptionInfo {
                 key: "chunk",
                 default: "BDP / 32",
+                kind: OptionKind::Size(0, u64::MAX),
                 meaning: "payload of a chunk, rounded up to whole packets; each takes one path",
             },
             OptionInfo {
                 key: "window",
                 default: "250",
+                kind: OptionKind::Whole(1, MOST),
                 meaning: "what may be under way to a receiver at first, in percent of a BDP",
             },
             OptionInfo {
                 key: "most_window",
                 default: "400",
+                kind: OptionKind::Whole(1, MOST),
                 meaning: "the same, once no queue has shown for a while",
             },
             OptionInfo {
                 key: "backlog",
                 default: "100",
+                kind: OptionKind::Whole(1, MOST),
                 meaning: "what a NIC is given ahead of line rate, in percent of a BDP",
             },
             OptionInfo {
                 key: "most_out",
                 default: "256",
+                kind: OptionKind::Whole(1, MOST),
                 meaning: "a host has no more out than so many chunks are, and to a receiver no more \
                           than is left of that",
             },
             OptionInfo {
                 key: "order",
                 default: "deadline",
+                kind: OptionKind::Word(&["deadline", "oldest", "turn"]),
                 meaning: "which message goes first: \"deadline\" the one that would be done first if \
                           each had the NIC to itself, \"oldest\" the one that was posted first, or \
                           all in \"turn\"",
@@ -135,35 +144,41 @@ impl Scheme for Twill {
             OptionInfo {
                 key: "rotate",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "whether the hosts of a leaf begin at different uplinks",
             },
             OptionInfo {
                 key: "marks",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "whether less may be under way to a receiver where switches mark packets, as \
                           under DCTCP",
             },
             OptionInfo {
                 key: "defer",
                 default: "true",
+                kind: OptionKind::Flag,
                 meaning: "whether little of a message is out while its receiver waits for another one \
                           that comes, and cannot use it before",
             },
             OptionInfo {
                 key: "late",
                 default: "400",
+                kind: OptionKind::Whole(0, MOST),
                 meaning: "a chunk is late after so much more than usual, in percent of the round \
                           trip of a lone one; 0: never",
             },
             OptionInfo {
                 key: "time_out",
                 default: "400",
+                kind: OptionKind::Whole(0, MOST),
                 meaning: "a chunk goes again by another path after so much more than usual, in \
                           the same unit; 0: after transport.rto",
             },
             OptionInfo {
                 key: "jobs",
                 default: "all",
+                kind: OptionKind::Whole(1, u32::MAX),
                 meaning: "how many jobs, from the first on, it is for; messages of the others go \
                           whole, hashed, as under ECMP",
             },
@@ -176,9 +191,8 @@ impl Scheme for Twill {
     type Switching = PortRules;
 
     fn read(options: &mut Options<'_>) -> Result<Twill, OptionError> {
-        const MOST: u32 = 1_000_000;
-        let window = options.number("window", 1..=MOST)?;
-        let most_window = options.number("most_window", 1..=MOST)?;
+        let window = options.number("window")?;
+        let most_window = options.number("most_window")?;
         if most_window < window {
             let what = format!("{most_window} is below window ({window}); raise it");
             return Err(OptionError::new("most_window", what));
@@ -193,15 +207,15 @@ impl Scheme for Twill {
             chunk,
             window,
             most_window,
-            backlog: options.number("backlog", 1..=MOST)?,
-            most_out: options.number("most_out", 1..=MOST)?,
+            backlog: options.number("backlog")?,
+            most_out: options.number("most_out")?,
             order: options.choice("order", &orders)?,
             rotate: options.flag("rotate")?,
             marks: options.flag("marks")?,
             defer: options.flag("defer")?,
-            late: options.number("late", 0..=MOST)?,
-            time_out: options.number("time_out", 0..=MOST)?,
-            jobs: options.number_if_given("jobs", 1..)?,
+            late: options.number("late")?,
+            time_out: options.number("time_out")?,
+            jobs: options.number_if_given("jobs")?,
             enforce: Enforce::read(options)?,
         })
     }

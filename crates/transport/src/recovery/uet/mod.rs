@@ -19,7 +19,7 @@ mod sender;
 use super::{Recovery, RecoveryInfo};
 use receiver::UetReceiver;
 use sender::UetSender;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 pub use probing::Probing;
 pub use sender::Window;
@@ -46,11 +46,13 @@ impl Recovery for Uet {
             OptionInfo {
                 key: "ack_every",
                 default: "16384B",
+                kind: OptionKind::Size(1, 1 << 24),
                 meaning: "bytes, headers included, after which the receiver acknowledges",
             },
             OptionInfo {
                 key: "sleek",
                 default: "false",
+                kind: OptionKind::Flag,
                 meaning: "take packets for lost that one and a half windows have overtaken, or that a probe \
                           finds missing (under NSCC); for switches that do not trim",
             },
@@ -62,7 +64,7 @@ impl Recovery for Uet {
     type Receiver = Box<UetReceiver>;
 
     fn read(options: &mut Options<'_>) -> Result<Uet, OptionError> {
-        let threshold = options.size_within("ack_every", 1..=1 << 24)? as u32;
+        let threshold = options.size("ack_every")? as u32;
         Ok(Uet { threshold, sleek: options.flag("sleek")? })
     }
     fn report_every(&self) -> u32 {

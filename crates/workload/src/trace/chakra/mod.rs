@@ -41,7 +41,7 @@ use message::{RawNode, is_of_tensor_graph};
 use process_groups::Groups;
 use std::collections::BTreeMap;
 use weft_units::options::quoted;
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// What nodes wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,12 +99,12 @@ impl TraceFormat for ChakraOptions {
 
     fn read(options: &mut Options<'_>) -> Result<ChakraOptions, OptionError> {
         let gathered = read_gathered(options)?.unwrap_or(Gathered::Shard);
-        let bytes_per_element = options.number("bytes_per_element", 1..=16)?.into();
+        let bytes_per_element = options.number("bytes_per_element")?.into();
         let start_times = options.flag("start_times")?;
         let words = [("all", Dependencies::All), ("data", Dependencies::Data)];
         let dependencies = options.choice("dependencies", &words)?;
         let mut per_second = |key, unit: f64| {
-            let number = options.fraction_or_word(key, 0.001..=1e6)?;
+            let number = options.fraction_or_word(key)?;
             Ok(number.map(|number| (number * unit) as u64))
         };
         let (operations, bytes) =
@@ -140,38 +140,47 @@ const PROCESS_GROUPS: SideFileInfo = SideFileInfo {
     per_rank: false,
 };
 
+/// What an accelerator does in a second, if it is told.
+const PER_SECOND: OptionKind = OptionKind::Or(&OptionKind::Number(0.001, 1e6), "none");
+
 /// What the format leaves open.
 const OPTIONS: &[OptionInfo] = &[
     GATHERED,
     OptionInfo {
         key: "process_groups",
         default: "",
+        kind: OptionKind::Text,
         meaning: "Chakra: a JSON file of process groups",
     },
     OptionInfo {
         key: "bytes_per_element",
         default: "1",
+        kind: OptionKind::Whole(1, 16),
         meaning: "Chakra: what 1 of comm_size and tensor_size is",
     },
     OptionInfo {
         key: "start_times",
         default: "false",
+        kind: OptionKind::Flag,
         meaning: "Chakra: whether nodes start no sooner than the trace says",
     },
     OptionInfo {
         key: "dependencies",
         default: "all",
+        kind: OptionKind::Word(&["all", "data"]),
         meaning: "Chakra: what nodes wait for: all, or data, not for control dependencies, as in its \
                   feeder",
     },
     OptionInfo {
         key: "peak_tflops",
         default: "none",
+        kind: PER_SECOND,
         meaning: "Chakra: 10^12 operations a second; computations take num_ops over it, or longer",
     },
     OptionInfo {
         key: "memory_gb_s",
         default: "none",
+        kind: PER_SECOND,
         meaning: "Chakra: 10^9 bytes a second; computations take tensor_size over it, or longer",
     },
 ];

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::WorkloadError;
 use tasks::{Op, Task};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// How to read what the format leaves to the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +55,14 @@ impl TraceFormat for Goal {
             OptionInfo {
                 key: "eager",
                 default: "65535B",
+                kind: OptionKind::Size(0, u64::MAX),
                 meaning: "GOAL: sends of up to so many bytes are over as they are posted, larger ones \
                           when they are acknowledged",
             },
             OptionInfo {
                 key: "overhead",
                 default: "0ns",
+                kind: OptionKind::Time(Time::ZERO),
                 meaning: "GOAL: how long each send and receive keeps its CPU busy",
             },
         ],

@@ -20,12 +20,13 @@ mod profiler;
 pub use log::NcclLog;
 pub use profiler::NcclProfile;
 
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// The option that says what is computed.
 const COMPUTE: OptionInfo = OptionInfo {
     key: "nccl_compute",
     default: "0ns",
+    kind: OptionKind::Time(Time::ZERO),
     meaning: "NCCL: how long every rank computes before each of its calls",
 };
 

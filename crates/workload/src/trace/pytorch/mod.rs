@@ -29,7 +29,7 @@ use super::{
 use crate::WorkloadError;
 use comms::Lowering;
 use std::collections::BTreeMap;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// How to read what the format leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub struct ExecutionTrace {
 const ABSENT: OptionInfo = OptionInfo {
     key: "absent_ranks",
     default: "refuse",
+    kind: OptionKind::Word(&["refuse", "copy"]),
     meaning: "PyTorch: what to do about ranks without a file: refuse, or copy what the first one does",
 };
 
@@ -75,12 +76,12 @@ impl TraceFormat for Kineto {
         options: &[
             OptionInfo {
                 key: "execution_trace",
-                default: "",
+                default: "", kind: OptionKind::Text,
                 meaning: "Kineto: the execution trace of the same step, of any rank",
             },
             OptionInfo {
                 key: "launches",
-                default: "recorded",
+                default: "recorded", kind: OptionKind::Word(&["recorded", "none"]),
                 meaning: "Kineto: recorded: kernels start no sooner than the CPU launches them, as \
                           recorded; none: only streams and waits hold them up",
             },

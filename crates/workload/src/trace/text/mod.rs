@@ -38,7 +38,7 @@ use super::{Degrees, Gathered, Remark, Trace, TraceFormat, TraceFormatInfo, Trac
 use crate::WorkloadError;
 use lower::Lowering;
 use rows::{Header, Layer, Policy, parse};
-use weft_units::{OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Who wrote a text workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +95,10 @@ impl TraceFormat for TextOptions {
 
     fn read(options: &mut Options<'_>) -> Result<TextOptions, OptionError> {
         let gathered = read_gathered(options)?;
-        let unit = options.time_or_word("time_unit", Time::ps(1))?;
-        let passes = options.number("passes", 1..=1_000)?;
+        let unit = options.time_or_word("time_unit")?;
+        let passes = options.number("passes")?;
         let serial = options.flag("serial")?;
-        let mut degree = |key| options.number_or_word(key, 1..=65_536);
+        let mut degree = |key| options.number_or_word(key);
         let [tensor, expert, pipeline] =
             [degree("tensor")?, degree("expert")?, degree("pipeline")?];
         let one = |degree: Option<u32>| degree.unwrap_or(1);
@@ -119,23 +119,48 @@ impl TraceFormat for TextOptions {
     }
 }
 
+/// Ranks that share something, unless the header tells.
+const DEGREE: OptionKind = OptionKind::Or(&OptionKind::Whole(1, 65_536), "header");
+
 /// What the format leaves open.
 const OPTIONS: &[OptionInfo] = &[
     GATHERED,
     OptionInfo {
         key: "time_unit",
         default: "format",
+        kind: OptionKind::Or(&OptionKind::Time(Time::ps(1)), "format"),
         meaning: "text: what 1 in a column of times is",
     },
-    OptionInfo { key: "passes", default: "1", meaning: "text: how often the job runs through" },
+    OptionInfo {
+        key: "passes",
+        default: "1",
+        kind: OptionKind::Whole(1, 1_000),
+        meaning: "text: how often the job runs through",
+    },
     OptionInfo {
         key: "serial",
         default: "false",
+        kind: OptionKind::Flag,
         meaning: "text: whether each step waits for the one before it",
     },
-    OptionInfo { key: "tensor", default: "header", meaning: "text: ranks that share tensors" },
-    OptionInfo { key: "expert", default: "header", meaning: "text: ranks that share experts" },
-    OptionInfo { key: "pipeline", default: "header", meaning: "text: pipeline stages" },
+    OptionInfo {
+        key: "tensor",
+        default: "header",
+        kind: DEGREE,
+        meaning: "text: ranks that share tensors",
+    },
+    OptionInfo {
+        key: "expert",
+        default: "header",
+        kind: DEGREE,
+        meaning: "text: ranks that share experts",
+    },
+    OptionInfo {
+        key: "pipeline",
+        default: "header",
+        kind: DEGREE,
+        meaning: "text: pipeline stages",
+    },
 ];
 
 /// Whether a text begins as a text workload does.
