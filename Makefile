@@ -149,7 +149,7 @@ wheel: $(VENV)/ready  ## wheels for any Linux: command, core, NCCL plugin; into 
 	@$(BIN)/pip install --quiet --disable-pip-version-check ziglang cargo-zigbuild
 	$(BIN)/python packaging/wheels.py dist $(PROCESSORS)
 
-release: wheel docs  ## all that a release has, into dist/: wheels, sources, site, bills of materials, check sums
+release: wheel docs web  ## all that a release has, into dist/: wheels, sources, site, page, bills of materials, check sums
 	$(BIN)/python packaging/release.py dist
 
 image:  ## a container with Weft (podman or docker)

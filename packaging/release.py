@@ -1,7 +1,8 @@
 """Completes the folder of a release: `make release`.
 
-Beside the wheels come the sources, the documentation site, a bill of materials for each wheel
-(CycloneDX: the crates that are linked into it; Python's packages are not in it) and check sums.
+Beside the wheels come the sources, the documentation site, Weft in the browser, a bill of materials
+for each wheel (CycloneDX: the crates that are linked into it; Python's packages are not in it) and
+check sums. All of it is of one commit and one version, or nothing is made.
 
     python packaging/release.py dist
 """
@@ -9,26 +10,31 @@ Beside the wheels come the sources, the documentation site, a bill of materials 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from wheels import LIBRARIES, ROOT, check, commit, version
+
 SITE = ROOT / "out/docs"
+PAGE = ROOT / "out/web/index.html"
 
 
 def main(words: list[str]) -> int:
     """Complete a folder that has wheels; returns the exit status."""
     folder = (ROOT / words[0]).resolve()
     wheels = sorted(folder.glob(f"weft_fabric-{version()}-*.whl"))
+    wrong = [*disagreements(ROOT), *strangers(wheels)]
     if not wheels:
-        print(f"release: no wheel of {version()} in {folder}; run make wheel", file=sys.stderr)
+        wrong.append(f"no wheel of {version()} in {folder}; run make wheel")
+    if wrong:
+        print(*(f"release: {line}" for line in wrong), sep="\n", file=sys.stderr)
         return 2
     name = folder / f"weft-fabric-{version()}"
-    made = [*wheels, sources(name), site(name)]
+    made = [*wheels, sources(name), site(name), page(name)]
     made += [bill for wheel in wheels for bill in bills(wheel)]
     sums = [f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in sorted(made)]
     (folder / "SHA256SUMS").write_text("".join(sums))
@@ -36,10 +42,39 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def version() -> str:
-    """The version that is released: Cargo.toml's, which pip has, too."""
-    told = tomllib.loads((ROOT / "Cargo.toml").read_text())
-    return str(told["workspace"]["package"]["version"])
+def disagreements(root: Path) -> list[str]:
+    """Which files under `root` tell another version than Cargo.toml, or another date: a line each.
+
+    The changelog may have a heading for what is not released yet above the newest version's.
+    """
+    newest = re.search(
+        r"^## \[(\d[^]]*)\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    if newest is None:
+        return ["CHANGELOG.md has no heading `## [VERSION] - DATE`"]
+    wrong = []
+    if newest[1] != version():
+        wrong.append(
+            f"the newest version in CHANGELOG.md is {newest[1]}, in Cargo.toml {version()}"
+        )
+    cited = (root / "CITATION.cff").read_text().splitlines()
+    lines = (f"version: {version()}", f"date-released: {newest[2]}")
+    return wrong + [f"CITATION.cff has no line `{line}`" for line in lines if line not in cited]
+
+
+def strangers(wheels: list[Path]) -> list[str]:
+    """What is not of the commit at hand, files or wheels: a line each."""
+    here = commit()
+    if not here or here.endswith(".dirty"):
+        return ["a release is made of a commit: commit what has changed, then run make release"]
+    wrong = []
+    for wheel in wheels:
+        check(wheel)
+        with zipfile.ZipFile(wheel) as packed:
+            core = packed.read(LIBRARIES[0])
+        if here.encode() not in core or f"{here}.dirty".encode() in core:
+            wrong.append(f"{wheel.name} is not of commit {here}; run make wheel, or remove it")
+    return wrong
 
 
 def sources(name: Path) -> Path:
@@ -53,6 +88,11 @@ def sources(name: Path) -> Path:
 def site(name: Path) -> Path:
     """The documentation, to read without a network."""
     return Path(shutil.make_archive(f"{name}-docs", "zip", SITE))
+
+
+def page(name: Path) -> Path:
+    """Weft in the browser: one file."""
+    return Path(shutil.copy(PAGE, name.with_name(f"{name.name}-browser.html")))
 
 
 def bills(wheel: Path) -> list[Path]:

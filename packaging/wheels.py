@@ -2,7 +2,8 @@
 
 A wheel has the command, the native core (one for all versions of Python, abi3), the NCCL plugin and
 the experiments of `weft demo`. The linker is zig's, which builds for old C libraries and for other
-processors without their systems.
+processors without their systems. What comes out is checked: a library for another processor, or one
+that needs a newer C library, is refused.
 
     python packaging/wheels.py dist x86_64 aarch64
 """
@@ -11,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +31,12 @@ EXPERIMENTS = PACKAGE / "experiments"
 """Where `weft demo` looks first."""
 GLIBC = "2.28"
 """The oldest C library that wheels run with: RHEL 8, Debian 10, Ubuntu 20.04."""
-PROCESSORS = ("x86_64", "aarch64")
+PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}"
+"""The same in the name of a wheel (PEP 600)."""
+PROCESSORS = {"x86_64": 62, "aarch64": 183}
+"""Processors that wheels are for, with their numbers in ELF files (`e_machine`)."""
+LIBRARIES = ("weft/_native.abi3.so", "weft/libnccl-net-weft.so")
+"""What a wheel has beside Python's files."""
 
 
 def main(words: list[str]) -> int:
@@ -55,6 +64,8 @@ def build(processor: str, folder: Path) -> None:
     """Build the wheel for a processor into a folder."""
     # Lines for profilers are two thirds of the core.
     os.environ["CARGO_PROFILE_RELEASE_STRIP"] = "symbols"
+    # Told, since cargo asks git anew only where a file of the core has changed.
+    os.environ.setdefault("WEFT_COMMIT", commit())
     target = f"{processor}-unknown-linux-gnu"
     run("rustup", "target", "add", target)
     run("cargo-zigbuild", "zigbuild", "--release", "-p", "weft-nccl-plugin",
@@ -62,7 +73,39 @@ def build(processor: str, folder: Path) -> None:
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     with packed(built / target / "release/libnccl_net_weft.so"):
         run("maturin", "build", "--release", "--zig", "--target", target, "--compatibility",
-            f"manylinux_{GLIBC.replace('.', '_')}", "--out", str(folder))  # fmt: skip
+            PLATFORM, "--out", str(folder))  # fmt: skip
+    check(folder / f"weft_fabric-{version()}-cp311-abi3-{PLATFORM}_{processor}.whl")
+
+
+def version() -> str:
+    """The version of these sources. Cargo.toml is its one place: pip and the core have it, too."""
+    told = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    return str(told["workspace"]["package"]["version"])
+
+
+def commit() -> str:
+    """The commit at hand as crates/python/build.rs has it, or nothing outside of a repository."""
+    words = ["describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=.dirty"]
+    told = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return told.stdout.strip()
+
+
+def check(wheel: Path) -> None:
+    """Refuse a wheel that lacks a library, or has one that its name does not promise."""
+    processor = next((one for one in PROCESSORS if wheel.stem.endswith(f"{PLATFORM}_{one}")), "")
+    if not processor or not wheel.is_file():
+        raise SystemExit(f"wheels: {wheel} is no wheel of {PLATFORM}")
+    with zipfile.ZipFile(wheel) as packed:
+        inside = {name: packed.read(name) for name in packed.namelist() if name.endswith(".so")}
+    for name in LIBRARIES:
+        if name not in inside:
+            raise SystemExit(f"wheels: {wheel.name} has no {name}")
+    for name, content in inside.items():
+        if int.from_bytes(content[18:20], "little") != PROCESSORS[processor]:
+            raise SystemExit(f"wheels: {name} in {wheel.name} is not for {processor}")
+        newest = max(map(int, re.findall(rb"GLIBC_2\.(\d+)", content)), default=0)
+        if newest > int(GLIBC.removeprefix("2.")):
+            raise SystemExit(f"wheels: {name} in {wheel.name} needs glibc 2.{newest}, not {GLIBC}")
 
 
 @contextmanager

@@ -13,12 +13,7 @@ fn main() {
 
 /// The commit's first digits, with `.dirty` behind them if files under version control differ from it.
 fn from_git() -> Option<String> {
-    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
-    Some(if changed.is_empty() { commit } else { format!("{commit}.dirty") })
-}
-
-fn git(words: &[&str]) -> Option<String> {
+    let words = ["describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=.dirty"];
     let done = Command::new("git").args(words).output().ok()?;
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
