@@ -1,9 +1,9 @@
 """Builds wheels that run on any Linux with Python 3.11 or newer: `make wheel`.
 
-A wheel has the command, the native core (one for all versions of Python, abi3), the NCCL plugin and
-the experiments of `weft demo`. The linker is zig's, which builds for old C libraries and for other
-processors without their systems. What comes out is checked: a library for another processor, or one
-that needs a newer C library, is refused.
+A wheel has the command, the native core (one for all versions of Python, abi3), the NCCL plugin,
+the experiments of `weft demo`, and the licences of the crates that are in its libraries. The linker
+is zig's, which builds for old C libraries and for other processors without their systems. What
+comes out is checked: a library for another processor or a newer C library is refused.
 
     python packaging/wheels.py dist x86_64 aarch64
 """
@@ -23,12 +23,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import licences
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/weft"
 PLUGIN = PACKAGE / "libnccl-net-weft.so"
 DEMO = ROOT / "experiments/ethereal-2024"
 EXPERIMENTS = PACKAGE / "experiments"
 """Where `weft demo` looks first."""
+LICENCES = PACKAGE / "licences.txt"
 GLIBC = "2.28"
 """The oldest C library that wheels run with: RHEL 8, Debian 10, Ubuntu 20.04."""
 PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}"
@@ -125,8 +128,10 @@ def packed(plugin: Path) -> Iterator[None]:
             copy = EXPERIMENTS / path.relative_to(DEMO.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
+        LICENCES.write_text(licences.text())
         yield
     finally:
+        LICENCES.unlink(missing_ok=True)
         shutil.rmtree(EXPERIMENTS, ignore_errors=True)
         if swaps:
             PLUGIN.unlink(missing_ok=True)

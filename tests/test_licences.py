@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import licences
+
 ROOT = Path(__file__).parents[1]
 ALLOWED = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
 
@@ -53,3 +55,16 @@ def test_every_crate_has_a_licence_that_is_allowed() -> None:
     assert {one["source"] for one in crates} == {
         "registry+https://github.com/rust-lang/crates.io-index"
     }
+
+
+def test_a_wheel_has_the_texts_of_what_is_linked() -> None:
+    """Each crate of the core has one, none of the tests does, and no text is there twice."""
+    told = licences.text()
+    names = {f"{one['name']} {one['version']}" for one in licences.linked()}
+    assert len(names) > 50
+    heads = {
+        name for part in told.split("=" * 80) for name in part.strip().split("\n")[0].split(", ")
+    }
+    assert names <= heads
+    assert not any(name.startswith("proptest ") for name in names)
+    assert told.count("Version 2.0, January 2004") < len(names) / 2
