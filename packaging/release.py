@@ -30,6 +30,11 @@ def main(words: list[str]) -> int:
     wrong = [*disagreements(ROOT), *strangers(wheels)]
     if not wheels:
         wrong.append(f"no wheel of {version()} in {folder}; run make wheel")
+    wrong += [
+        f"no {path.relative_to(ROOT)}; run make {target}"
+        for path, target in ((SITE, "docs"), (PAGE, "web"))
+        if not path.exists()
+    ]
     if wrong:
         print(*(f"release: {line}" for line in wrong), sep="\n", file=sys.stderr)
         return 2
