@@ -50,9 +50,10 @@ INTERFACES = [
 ]
 
 
-def cargo(package: str, test: str, *before: str, **variables: str) -> str:
+def cargo(test: str, *before: str, **variables: str) -> str:
     """Run the ignored tests of a file; what it prints."""
-    arguments = ["-p", package, "--test", test, "--", "--ignored", "--nocapture"]
+    # For one package alone cargo would build all libraries anew, with fewer features.
+    arguments = ["--workspace", "--test", test, "--", "--ignored", "--nocapture"]
     done = subprocess.run(
         [*before, "cargo", "test", "--quiet", *arguments, "--test-threads", "1"],
         cwd=ROOT,
@@ -68,12 +69,12 @@ def cargo(package: str, test: str, *before: str, **variables: str) -> str:
 
 def test_lanes_leave_paths_that_die() -> None:
     """Packets of some source ports are lost, or reset: lanes go around, or say so in time."""
-    cargo("weft-comm", "dead_paths")
+    cargo("dead_paths")
 
 
 def test_ports_are_short_for_each_peer_alone() -> None:
     """More connections than ports, as if no two peers shared one; then none is left, by name."""
-    cargo("weft-comm", "short_of")
+    cargo("short_of")
 
 
 def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
@@ -81,10 +82,7 @@ def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
     config = tmp_path / "cluster.toml"
     config.write_text(SERVERS)
     script = "; ".join([*INTERFACES, 'exec "$@"'])
-    said = cargo(
-        *("weft-nccl-plugin", "nics", "unshare", "--net", "sh", "-ec", script, "sh"),
-        WEFT_CONFIG=str(config),
-    )
+    said = cargo("nics", "unshare", "--net", "sh", "-ec", script, "sh", WEFT_CONFIG=str(config))
     line = next(line for line in said.splitlines() if line.startswith("statistics: "))
     sent = {}
     for nic in json.loads(line.removeprefix("statistics: ")):

@@ -10,17 +10,19 @@ from packages import run
 TOP = Path(__file__).parents[2]
 
 
-def build(*what: str) -> list[Path]:
-    """Where cargo put the programs and plugins of these packages and targets, built if need be.
+def build() -> list[Path]:
+    """Where cargo put all examples and the plugin, built if need be.
 
-    With the profile of the tests: emulated processors are slow enough.
+    As `cargo test --workspace` builds them, so that nothing is built twice; and optimised, since
+    emulated processors are slow enough. A test of the plugin has cargo build what NCCL loads.
     """
-    command = ["cargo", "build", "--profile", "test", "--message-format", "json", *what]
+    command = ["cargo", "build", "--profile", "test", "--message-format", "json", "--workspace"]
     found = []
-    for line in run(command, cwd=TOP).splitlines():
+    for line in run([*command, "--examples", "--test", "vtable"], cwd=TOP).splitlines():
         message = json.loads(line)
-        if message.get("executable"):
+        target = message.get("target", {})
+        if target.get("kind") == ["example"] and message.get("executable"):
             found.append(Path(message["executable"]))
-        elif "cdylib" in message.get("target", {}).get("crate_types", ()):
+        elif target.get("name") == "nccl_net_weft":
             found += [Path(name) for name in message["filenames"] if name.endswith(".so")]
     return found

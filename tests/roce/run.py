@@ -20,7 +20,6 @@ from judge import judge
 CACHE = programs.TOP / "target/roce-test"
 OUT = programs.TOP / "out/roce-test"
 MOST_SECONDS = 240
-EXAMPLES = ("-p", "weft-verbs", "-p", "weft-comm", "-p", "weft-net-bench")
 
 
 def main() -> int:
@@ -30,8 +29,7 @@ def main() -> int:
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
         root = packages.unpack(CACHE)
-        tools = programs.build(*EXAMPLES, "--examples") + programs.build("-p", "weft-nccl-plugin")
-        guest.build(root, tools, CACHE / "initramfs")
+        guest.build(root, programs.build(), CACHE / "initramfs")
         built = time.monotonic()
         said = guest.boot(root, CACHE / "initramfs", OUT / "guest.log", MOST_SECONDS)
     except packages.Missing as missing:
