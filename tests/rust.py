@@ -4,48 +4,40 @@ As `cargo test`, which does not say what a test took. Arguments go to cargo (`-p
 stands behind `--` goes to the tests.
 """
 
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
+_CRATES = Path(__file__).parents[1] / "crates"
+_IN_REAL_TIME = {"comm", "group", "net", "net-bench", "nccl-plugin"}
+"""Crates with time-outs that pass: their programs run one after the other."""
 _SHOWN = 10
 _TAKEN = re.compile(r"^test (.+?) \.\.\. (\w+)(?:.*?<([\d.]+)s>)?", re.MULTILINE)
 
 
 def main(arguments: list[str]) -> int:
     """Builds, runs and reports; returns the exit status."""
+    if forgotten := _forgotten():
+        print("in no test program; all.rs beside it should name it:", *forgotten, file=sys.stderr)
+        return 1
     at = arguments.index("--") if "--" in arguments else len(arguments)
     to_cargo, to_tests = arguments[:at] or ["--workspace"], arguments[at + 1 :]
     times: list[tuple[float, str]] = []
     passed = failed = 0
-    for name, folder, binary in _built(to_cargo):
-        started = time.monotonic()
-        # Times are shown to whoever may use unstable options.
-        run = subprocess.run(
-            [binary, "-Zunstable-options", "--report-time", "--show-output", *to_tests],
-            cwd=folder,
-            env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        tests = [
-            (found[1], found[2], float(found[3] or 0)) for found in _TAKEN.finditer(run.stdout)
-        ]
-        times += [(taken, f"{name} {test}") for test, _, taken in tests]
-        passed += sum(outcome == "ok" for _, outcome, _ in tests)
-        bad = sum(outcome == "FAILED" for _, outcome, _ in tests) or int(run.returncode != 0)
-        failed += bad
-        took = time.monotonic() - started
-        print(f"{name}: {len(tests)} tests, {took:.1f} s{', FAILED' if bad else ''}", flush=True)
-        said = [line for line in run.stdout.splitlines() if "to repeat it: WEFT_CASE=" in line]
-        print("\n".join([run.stdout] if bad else said), end="\n" if bad or said else "", flush=True)
+    for done in _runs(_built(to_cargo), to_tests):
+        times += [(taken, f"{done.name} {test}") for test, _, taken in done.tests]
+        passed += sum(outcome == "ok" for _, outcome, _ in done.tests)
+        failed += done.bad
+        print(done.told(), flush=True)
     documented = subprocess.run(["cargo", "test", "--quiet", "--doc", *to_cargo], check=False)
     print(f"the slowest {_SHOWN}:")
     for taken, test in sorted(times, reverse=True)[:_SHOWN]:
@@ -54,8 +46,75 @@ def main(arguments: list[str]) -> int:
     return int(failed > 0 or documented.returncode != 0)
 
 
-def _built(to_cargo: list[str]) -> list[tuple[str, Path, str]]:
-    """Names, folders and files of the test programs, built anew where that is needed."""
+@dataclass(frozen=True)
+class _Program:
+    """A test program, and the folder of its crate."""
+
+    name: str
+    folder: Path
+    binary: Path
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a program said: its tests with outcome and seconds, and how many failed."""
+
+    name: str
+    tests: list[tuple[str, str, float]]
+    bad: int
+    took: float
+    output: str
+
+    def told(self) -> str:
+        """A line, and what is to be known of failures and slow random cases."""
+        line = f"{self.name}: {len(self.tests)} tests, {self.took:.1f} s"
+        said = [one for one in self.output.splitlines() if "to repeat it: WEFT_CASE=" in one]
+        return "\n".join([f"{line}, FAILED", self.output] if self.bad else [line, *said])
+
+
+def _runs(programs: list[_Program], to_tests: list[str]) -> Iterator[_Done]:
+    """What came of each program."""
+    run = functools.partial(_run, to_tests=to_tests)
+    alone = [one for one in programs if one.folder.name in _IN_REAL_TIME]
+    yield from map(run, alone)
+    # Several at once, since one may end with a single long test; those with most code first.
+    others = sorted(set(programs) - set(alone), key=lambda one: -one.binary.stat().st_size)
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        yield from pool.map(run, others)
+
+
+def _run(program: _Program, to_tests: list[str]) -> _Done:
+    started = time.monotonic()
+    # Times are shown to whoever may use unstable options.
+    run = subprocess.run(
+        [program.binary, "-Zunstable-options", "--report-time", "--show-output", *to_tests],
+        cwd=program.folder,
+        env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    took = time.monotonic() - started
+    tests = [(found[1], found[2], float(found[3] or 0)) for found in _TAKEN.finditer(run.stdout)]
+    bad = sum(outcome == "FAILED" for _, outcome, _ in tests) or int(run.returncode != 0)
+    return _Done(program.name, tests, bad, took, run.stdout)
+
+
+def _forgotten() -> list[Path]:
+    """Files of tests that are neither modules of their crate's `tests/all.rs` nor programs."""
+    found = []
+    for listing in _CRATES.glob("*/tests/all.rs"):
+        manifest = (listing.parents[1] / "Cargo.toml").read_text()
+        programs = {one["name"] for one in tomllib.loads(manifest)["test"]}
+        known = programs | set(re.findall(r"^mod (\w+);", listing.read_text(), re.MULTILINE))
+        found += [path for path in listing.parent.glob("*.rs") if path.stem not in known]
+    return sorted(found)
+
+
+def _built(to_cargo: list[str]) -> list[_Program]:
+    """The test programs, built anew where that is needed."""
     command = ["cargo", "test", "--no-run", "--quiet", "--message-format=json", *to_cargo]
     build = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if build.returncode != 0:
@@ -67,7 +126,8 @@ def _built(to_cargo: list[str]) -> list[tuple[str, Path, str]]:
     for one in made:
         if one["reason"] == "compiler-artifact" and one["profile"]["test"] and one["executable"]:
             folder = Path(one["manifest_path"]).parent
-            programs.append((f"{folder.name}/{one['target']['name']}", folder, one["executable"]))
+            name = f"{folder.name}/{one['target']['name']}"
+            programs.append(_Program(name, folder, Path(one["executable"])))
     return programs
 
 

@@ -1,8 +1,6 @@
 //! ASTRA-sim's analytical network: its own regression, and the formula behind that.
 
-mod common;
-
-use common::{find, mistake, settled};
+use crate::common::{find, mistake, settled};
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Resolved, Threads, run};
 use weft_trial::prelude::*;

@@ -1,8 +1,6 @@
 //! Background traffic: that it is in the way, that results are of the workload alone, and what is wrong with it.
 
-mod common;
-
-use common::{find, mistake, settled};
+use crate::common::{find, mistake, settled};
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Column, Columns, Resolved, RunResult, Threads, run};

@@ -1,9 +1,7 @@
 //! Whether there is enough capacity: the study's scenarios through the reader of experiments,
 //! failures that come and go, and bottlenecks in words.
 
-mod common;
-
-use common::settled;
+use crate::common::settled;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weft_experiment::capacity::{Answer, Capacity, Inequality, Moment};

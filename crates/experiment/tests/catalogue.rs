@@ -1,8 +1,6 @@
 //! The catalogue lists what the decoders take: all of it, and nothing else.
 
-mod common;
-
-use common::{GOOD, mistake, settled};
+use crate::common::{GOOD, mistake, settled};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! Sweeps, defaults, keys and short forms.
 
-mod common;
-
-use common::{GOOD, mistake, settled};
+use crate::common::{GOOD, mistake, settled};
 use std::collections::BTreeSet;
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::value::Value;

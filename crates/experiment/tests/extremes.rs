@@ -1,9 +1,7 @@
 //! Every key of an experiment, set to absurdly small and large values one by one: the message names
 //! that key, or the run works.
 
-mod common;
-
-use common::GOOD;
+use crate::common::GOOD;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,6 @@
 //! `[failures]`: its keys, their defaults, sweeps over them, and every mistake in them.
 
-mod common;
-
-use common::{GOOD, expanded, find, mistake, settled};
+use crate::common::{GOOD, expanded, find, mistake, settled};
 use weft_experiment::value::Value;
 use weft_fabric::{
     Direction, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Queued, Tier,

@@ -1,8 +1,6 @@
 //! What senders may compute in advance: fair shares, and how far to cut flows.
 
-mod common;
-
-use common::settled;
+use crate::common::settled;
 use weft_experiment::fair::{fair_shares, most_concurrent};
 use weft_fabric::{Bundle, Clos, Fabric, Failures, Link, Tiers};
 use weft_sim::Rates;

@@ -1,8 +1,6 @@
 //! What is wrong with jobs: one line with the key that it is about, its line, and the mend.
 
-mod common;
-
-use common::{expanded, mistake};
+use crate::common::{expanded, mistake};
 use weft_experiment::{ShortKind, shorthand};
 
 /// Sixteen hosts; the job is written after line 6.

@@ -1,8 +1,6 @@
 //! Jobs in experiments: what they are told, where their ranks are, and what they measure.
 
-mod common;
-
-use common::{find, mistake, settled};
+use crate::common::{find, mistake, settled};
 use std::sync::atomic::AtomicBool;
 use weft_experiment::traffic::Ranks;
 use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, run};

@@ -1,8 +1,6 @@
 //! Every mistake in an experiment gives one line with the source, the key and the mend.
 
-mod common;
-
-use common::GOOD;
+use crate::common::GOOD;
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
 use weft_trial::prelude::*;
 use weft_workload::PATTERNS;

@@ -1,9 +1,7 @@
 //! The lower bound that plans print: that of the job's runs, which no run beats; and shares of links
 //! that no run exceeds.
 
-mod common;
-
-use common::settled;
+use crate::common::settled;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, planning, run};
 use weft_trial::prelude::*;

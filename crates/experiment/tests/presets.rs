@@ -1,8 +1,6 @@
 //! Presets: what they set, that whatever is said stays, and how long messages get.
 
-mod common;
-
-use common::{find, mistake, settled};
+use crate::common::{find, mistake, settled};
 use weft_experiment::{Catalogue, Resolved};
 
 const JOB: &str = r#"preset = "nccl-2.28"

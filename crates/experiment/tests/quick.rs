@@ -1,8 +1,6 @@
 //! `[quick]`, swept tables by name, and what is handed on to whoever shows the results.
 
-mod common;
-
-use common::GOOD;
+use crate::common::GOOD;
 use weft_experiment::value::{Table, Value};
 use weft_experiment::{Expansion, Format, Request, expand, expand_quick};
 

@@ -1,9 +1,7 @@
 //! The keys of `[transport]`, `[fabric.switch]`, `[balance]` and `[run]`: defaults, what they
 //! become, one settled form each, and every mistake in them.
 
-mod common;
-
-use common::{GOOD, expanded, find, mistake, settled};
+use crate::common::{GOOD, expanded, find, mistake, settled};
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::completion::Completion;
 use weft_sim::{Buffer, MarkAt, TrimConfig, Victim};

@@ -1,8 +1,6 @@
 //! Stragglers: what they do to jobs and patterns, that the bound knows them, and what is wrong with them.
 
-mod common;
-
-use common::{find, mistake, settled};
+use crate::common::{find, mistake, settled};
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, run};

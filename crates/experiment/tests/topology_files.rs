@@ -1,9 +1,7 @@
 //! Topology files of other tools as fabrics: what they become, what goes before them, and every
 //! mistake.
 
-mod common;
-
-use common::{GOOD, find};
+use crate::common::{GOOD, find};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use weft_experiment::value::Value;

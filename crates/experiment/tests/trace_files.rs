@@ -1,11 +1,7 @@
 //! Files of traces: which belong together, what is wrong with them, and whether they can run.
 
-mod common;
-#[path = "../../workload/tests/et/mod.rs"]
-mod et;
-
-use common::mistake;
-use et::{Node, file};
+use crate::common::mistake;
+use crate::et::{Node, file};
 use flate2::{Compression, write::GzEncoder};
 use std::fs;
 use std::io::Write;

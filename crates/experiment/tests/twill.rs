@@ -1,8 +1,6 @@
 //! Twill over a network of packets: what failures cost, beside schemes that others have made.
 
-mod twill_runs;
-
-use twill_runs::{ALL_TO_ALL, DOUBLING, PERMUTATION, column, run_of, slowdown, tables};
+use crate::twill_runs::{ALL_TO_ALL, DOUBLING, PERMUTATION, column, run_of, slowdown, tables};
 
 #[test]
 fn without_failures_it_is_at_the_bound_in_order_and_with_few_queue_pairs() {

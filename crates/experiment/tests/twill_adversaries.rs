@@ -1,9 +1,7 @@
 //! Twill over a network of packets beside itself, and where links fail for a while or answers take
 //! a slow link.
 
-mod twill_runs;
-
-use twill_runs::{PERMUTATION, column, run_of, run_over, tables};
+use crate::twill_runs::{PERMUTATION, column, run_of, run_over, tables};
 use weft_experiment::{Column, Columns, RunResult};
 
 fn find<'a>(table: &'a Columns, name: &str) -> &'a Column {

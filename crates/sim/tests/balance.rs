@@ -1,9 +1,9 @@
 //! The schemes in the simulator: theorem 1 on real links, pinned paths there and back, what
 //! each recovery makes of multipath, and which randomness runs share.
 
-mod common;
-
-use common::{LINK, Setup, all_to_all, dctcp, ethereal, incast, messages, pattern, permutation};
+use crate::common::{
+    LINK, Setup, all_to_all, dctcp, ethereal, incast, messages, pattern, permutation,
+};
 use weft_balance::Planner;
 use weft_balance::plan::Post;
 use weft_balance::scheme::{Ecmp, SchemeConfig, Spray};

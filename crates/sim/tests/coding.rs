@@ -1,9 +1,7 @@
 //! Rateless coding in the engine, by pencil and paper: a full symbol takes 80 ns, 2320 ns to the
 //! other rack, and its acknowledgement 2016 ns back.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Halt, MessageResult, Outcome};
 use weft_transport::Coding;

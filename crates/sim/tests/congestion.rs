@@ -2,9 +2,7 @@
 //! queue near the marking threshold (Alizadeh et al., SIGCOMM 2010, section 3.3). DCQCN: they share
 //! it, keep it busy, and the queue within bounds.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_fabric::Clos;
 use weft_sim::{EcnConfig, ProbeConfig};
 use weft_transport::{CongestionConfig, DcqcnConfig, DctcpConfig};

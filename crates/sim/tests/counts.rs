@@ -1,9 +1,7 @@
 //! What a run counts, by hand: packets lost by message, packets out of order, marks on the way
 //! back, and round-trip times as Swift and load balancers get them.
 
-mod common;
-
-use common::{LINK, Setup, dctcp, messages};
+use crate::common::{LINK, Setup, dctcp, messages};
 use weft_balance::scheme::{SchemeConfig, SwitchRotation};
 use weft_fabric::{Clos, FailureKind};
 use weft_sim::{EcnConfig, MessageResult, Outcome, Rates, TrimConfig, Victim};

@@ -1,9 +1,7 @@
 //! What the NIC tells schemes, seen in what they do: acknowledged messages, room in the window,
 //! time-outs.
 
-mod common;
-
-use common::{LINK, Setup, message, messages, sent};
+use crate::common::{LINK, Setup, message, messages, sent};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Outcome, Rates};

@@ -1,9 +1,7 @@
 //! Ethereal on switches as they are: port segments and known hashes carry every byte where path ids
 //! carry it.
 
-mod common;
-
-use common::{LINK, Setup, all_to_all, dctcp, message, messages, received};
+use crate::common::{LINK, Setup, all_to_all, dctcp, message, messages, received};
 use weft_balance::enforce::{HashFunction, MICROSOFT_KEY};
 use weft_balance::scheme::{Ecmp, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Failure, FailureKind, LinkChoice, Node, Tiers};

@@ -1,11 +1,9 @@
 //! Random runs: the timing wheel gives the run of a plain heap, FIFO ports give the run of real
 //! queues, the same run twice is the same, and no byte is lost on the way.
 
-mod common;
-
-use common::Setup;
-use common::compare::{but_events, difference};
-use common::random::{Kind, must_finish, setup};
+use crate::common::Setup;
+use crate::common::compare::{but_events, difference};
+use crate::common::random::{Kind, must_finish, setup};
 use weft_fabric::FailureKind;
 use weft_sim::{Outcome, PortResult};
 use weft_transport::RecoveryConfig;

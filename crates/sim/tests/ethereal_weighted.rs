@@ -1,10 +1,8 @@
 //! Weighted Ethereal in a network: what hosts learn and when, flows under way that move, and the
 //! same run however the fabric is cut.
 
-mod common;
-
-use common::compare::{confirmed, equals};
-use common::{LINK, Setup, all_to_all, dctcp, messages};
+use crate::common::compare::{confirmed, equals};
+use crate::common::{LINK, Setup, all_to_all, dctcp, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, FailureKind};
 use weft_sim::{Outcome, PacketConfig};

@@ -1,8 +1,6 @@
 //! The timing wheel hands out what a plain heap hands out, whatever is pushed when.
 
-mod common;
-
-use common::both::Both;
+use crate::common::both::Both;
 use weft_trial::prelude::*;
 use weft_units::Time;
 

@@ -2,9 +2,7 @@
 //! goes around. A full packet takes 80 ns, or 800 ns over a link that lost nine tenths; 500 ns a
 //! link.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, FailureKind, Failures};
 use weft_sim::{EcnConfig, Outcome, PortResult};

@@ -1,9 +1,7 @@
 //! Queues that are thrown away with a link, by pencil and paper. A full packet takes 80 ns, or 800 ns
 //! at the uplink, which lost nine tenths; 500 ns a link.
 
-mod common;
-
-use common::Setup;
+use crate::common::Setup;
 use weft_fabric::{FailureKind, Queued};
 use weft_sim::{Buffer, Outcome, PfcConfig, PortResult, TrimConfig, Victim};
 use weft_transport::Trim;

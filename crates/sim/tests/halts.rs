@@ -1,12 +1,10 @@
 //! Runs that do not come to their end, in several partitions and on several threads: all threads
 //! stop, and say the same as one.
 
-mod common;
-
-use common::compare::{confirmed, equals};
-use common::hurry::{pause, within};
-use common::partitions::fabrics;
-use common::{LINK, Setup, incast, message, messages, permutation, received};
+use crate::common::compare::{confirmed, equals};
+use crate::common::hurry::{pause, within};
+use crate::common::partitions::fabrics;
+use crate::common::{LINK, Setup, incast, message, messages, permutation, received};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};

@@ -1,9 +1,7 @@
 //! NICs with ports at several leaves of one network: which port a flow takes, and what a dead link does.
 
-mod common;
-
-use common::compare::{but_events, difference};
-use common::{LINK, PACKET, Setup, messages};
+use crate::common::compare::{but_events, difference};
+use crate::common::{LINK, PACKET, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Fabric, FailureKind, Wiring};
 use weft_transport::RecoveryConfig;

@@ -1,8 +1,6 @@
 //! Ranks at work: what a job costs, and that nothing depends on the partitioning.
 
-mod common;
-
-use common::{LINK, Setup};
+use crate::common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, Failures, LinkChoice};

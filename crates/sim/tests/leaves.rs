@@ -1,10 +1,8 @@
 //! Leaves that keep a state: ConWeave delivers in order, by paths that it changes; CONGA keeps off
 //! loaded paths that its leaves cannot see.
 
-mod common;
-
-use common::compare::{confirmed, equals};
-use common::{LINK, Setup, all_to_all, dctcp, incast, message, messages, permutation};
+use crate::common::compare::{confirmed, equals};
+use crate::common::{LINK, Setup, all_to_all, dctcp, incast, message, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice, Node};
 use weft_sim::{Buffer, EcnConfig, Outcome, PfcConfig, TorCounts};

@@ -1,10 +1,8 @@
 //! Buffers: PFC loses nothing under any incast, per-port buffers drop, and a shared buffer
 //! holds each queue to its dynamic threshold.
 
-mod common;
-
-use common::random::{clos, packet};
-use common::{LINK, Setup, dctcp, incast, messages, pattern};
+use crate::common::random::{clos, packet};
+use crate::common::{LINK, Setup, dctcp, incast, messages, pattern};
 use weft_fabric::{Clos, Failures};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, PfcConfig, ProbeConfig};

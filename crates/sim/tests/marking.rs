@@ -1,9 +1,7 @@
 //! When packets are marked, by pencil and paper: on arrival or when they leave. A full packet takes
 //! 80 ns, or 800 ns at a port that lost nine tenths; 500 ns a link.
 
-mod common;
-
-use common::{LINK, Setup, message, messages};
+use crate::common::{LINK, Setup, message, messages};
 use weft_fabric::{Clos, FailureKind};
 use weft_sim::{Buffer, EcnConfig, MarkAt, PfcConfig, TrimConfig, Victim};
 use weft_transport::Trim;

@@ -1,10 +1,8 @@
 //! Every scheme with every recovery, under every kind of failure, with switches that drop, trim
 //! or pause: whatever a run can be told, all bytes arrive.
 
-mod common;
-
-use common::compare::{but_events, difference};
-use common::{LINK, Setup, dctcp, incast, messages, permutation};
+use crate::common::compare::{but_events, difference};
+use crate::common::{LINK, Setup, dctcp, incast, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{

@@ -1,8 +1,6 @@
 //! Messages that wait for each other, and runs that do not come to their end.
 
-mod common;
-
-use common::{LINK, Setup, incast, message, messages, permutation, received, sent};
+use crate::common::{LINK, Setup, incast, message, messages, permutation, received, sent};
 use std::sync::atomic::AtomicBool;
 use weft_fabric::Clos;
 use weft_sim::{Halt, MessageResult, Simulation};

@@ -4,9 +4,7 @@
 //! 80 ps a byte and 500 ns a link: a full packet takes 80 ns, 1160 ns over a rack, and its
 //! acknowledgement 1008 ns back.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::{SchemeConfig, Spray};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Outcome, Rates};

@@ -1,12 +1,10 @@
 //! However a fabric is cut, and on however many threads: the run of one partition on a plain heap
 //! and real queues, to the byte.
 
-mod common;
-
-use common::compare::{confirmed, equals};
-use common::partitions::{drafted, drafts, fabrics, loaded, most_partitions, watched};
-use common::random::{Kind, must_finish, setup_on, wide_clos};
-use common::{LINK, Setup, all_to_all, dctcp, message, permutation, received, sent};
+use crate::common::compare::{confirmed, equals};
+use crate::common::partitions::{drafted, drafts, fabrics, loaded, most_partitions, watched};
+use crate::common::random::{Kind, must_finish, setup_on, wide_clos};
+use crate::common::{LINK, Setup, all_to_all, dctcp, message, permutation, received, sent};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Bundle, Clos, Link, Tiers};

@@ -1,9 +1,7 @@
 //! Runs whose times follow from pencil and paper, to the picosecond.
 
-mod common;
-
-use common::random::{clos, packet};
-use common::{LINK, PACKET, Setup, messages};
+use crate::common::random::{clos, packet};
+use crate::common::{LINK, PACKET, Setup, messages};
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 use weft_sim::{Outcome, PacketConfig, Service};
 use weft_trial::prelude::*;

@@ -1,9 +1,7 @@
 //! Persistent queue pairs, in the simulator: how many there are, what order they keep, and what
 //! they do to uplinks.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::Outcome;

@@ -1,8 +1,6 @@
 //! NICs with several ports: what planes carry, and what becomes of those that are lost.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, LinkChoice, Node};
 use weft_transport::RecoveryConfig;

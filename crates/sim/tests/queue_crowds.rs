@@ -1,9 +1,7 @@
 //! Slots of a few events up to more than have a place beside their key: other ways to sort them,
 //! the same order.
 
-mod common;
-
-use common::both::Both;
+use crate::common::both::Both;
 use weft_units::Time;
 
 /// Events that still have a place in 18 bits.

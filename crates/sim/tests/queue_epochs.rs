@@ -1,9 +1,7 @@
 //! Event queues as partitions use them: asked for what is before the end of an epoch, given mail
 //! for later ones, and asked when the next event may be.
 
-mod common;
-
-use common::both::Both;
+use crate::common::both::Both;
 use weft_trial::prelude::*;
 use weft_units::Time;
 

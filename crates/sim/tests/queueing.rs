@@ -5,9 +5,7 @@
 //! and never wait again. Before it a packet waits for its own NIC with a chance below 1/250
 //! for a part of a quarter of a service time: less than 0.1 % of the mean wait.
 
-mod common;
-
-use common::{Setup, message};
+use crate::common::{Setup, message};
 use weft_fabric::{Bundle, Clos, Link};
 use weft_units::{Draw, Rate, Stream, Time};
 use weft_workload::{Message, Workload};

@@ -1,8 +1,6 @@
 //! Rails that never meet, and GPUs that pass on what goes from one to another.
 
-mod common;
-
-use common::{LINK, Setup};
+use crate::common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Fabric, Pxn, RelayAt, Relays, Tiers};

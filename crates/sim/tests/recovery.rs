@@ -2,10 +2,8 @@
 //! on sending into them for 100 ms, so that those wait so long who rely on routing; and links that
 //! come back. 16 hosts, a full packet 80 ns, 500 ns a link, time-outs after 1 ms.
 
-mod common;
-
-use common::compare::confirmed;
-use common::{LINK, Setup, all_to_all, dctcp, ethereal, message, messages};
+use crate::common::compare::confirmed;
+use crate::common::{LINK, Setup, all_to_all, dctcp, ethereal, message, messages};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};

@@ -1,9 +1,7 @@
 //! Reduction in the network: times and bytes by hand, however a run is cut, losses and failures.
 
-mod common;
-
-use common::switched::{Doing, Placed, SCALE_UP, job};
-use common::{LINK, Setup};
+use crate::common::switched::{Doing, Placed, SCALE_UP, job};
+use crate::common::{LINK, Setup};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{Clos, Fabric, FailureKind};

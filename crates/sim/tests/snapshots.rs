@@ -1,9 +1,7 @@
 //! Small runs of every scheme, pinned: whoever makes the engine faster shows here that nothing
 //! else has changed. After a change to the model, check the new table by eye and paste it.
 
-mod common;
-
-use common::{LINK, Setup, all_to_all, dctcp, incast, permutation};
+use crate::common::{LINK, Setup, all_to_all, dctcp, incast, permutation};
 use std::fmt::Write;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failures};

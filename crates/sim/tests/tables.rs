@@ -1,9 +1,7 @@
 //! A Clos routed by tables, as any network may be, against the same by arithmetic: nothing may differ.
 
-mod common;
-
-use common::compare::{but_events, difference};
-use common::random::{Kind, setup};
+use crate::common::compare::{but_events, difference};
+use crate::common::random::{Kind, setup};
 use weft_fabric::{Fabric, Wiring};
 use weft_trial::prelude::*;
 

@@ -2,9 +2,7 @@
 //! rack, and their acknowledgements 1008 ns back; the k-th is answered at 80 k + 2168 ns. And the
 //! sub-flows of McClure et al. (2025), section 7, on its fabric.
 
-mod common;
-
-use common::{LINK, Setup, messages, permutation};
+use crate::common::{LINK, Setup, messages, permutation};
 use weft_balance::scheme::{Spray, SwitchRotation};
 use weft_fabric::{Clos, Failure, FailureKind, Link, LinkChoice};
 use weft_sim::{MessageResult, PacketConfig, Rates};

@@ -4,9 +4,7 @@
 //! first is at the leaf at 580 ns and has left it at 1380 ns; the k-th comes 80 k later. A pause
 //! frame takes 5.12 ns.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Buffer, Outcome, PfcConfig};
 use weft_units::{HostId, MessageId, SwitchId, Time};

@@ -2,9 +2,7 @@
 //! two: the third is trimmed. 80 ps a byte, 500 ns a link: a full packet takes 80 ns, 64 bytes
 //! take 5.12 ns, an acknowledgement 4 ns.
 
-mod common;
-
-use common::{LINK, PACKET, Setup, message, messages};
+use crate::common::{LINK, PACKET, Setup, message, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Link};
 use weft_sim::{EcnConfig, MessageResult, Outcome, PacketConfig, PortResult, TrimConfig, Victim};

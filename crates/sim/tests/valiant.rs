@@ -1,8 +1,6 @@
 //! Valiant routing against minimal routing on a dragonfly, where the closed form is known.
 
-mod common;
-
-use common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group};
 use weft_fabric::{Clos, Fabric};

@@ -1,10 +1,8 @@
 //! WCMP in a network: ECMP while nothing has failed, and less through what is slow.
 
-mod common;
-
-use common::compare::difference;
-use common::random::{Kind, setup};
-use common::{LINK, Setup, messages};
+use crate::common::compare::difference;
+use crate::common::random::{Kind, setup};
+use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::{Ecmp, SchemeConfig};
 use weft_fabric::{Clos, FailureKind};
 use weft_sim::Outcome;

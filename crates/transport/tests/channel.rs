@@ -2,9 +2,7 @@
 //! what is out; after every step the two must agree. What all recoveries have in common is in
 //! `delivery.rs`.
 
-mod common;
-
-use common::{Channel, FAIR, Parcel, Weather};
+use crate::common::{Channel, FAIR, Parcel, Weather};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_transport::{Receiver, RecoveryConfig, Reply, Sender, Trim};
 use weft_trial::prelude::*;

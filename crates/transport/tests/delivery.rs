@@ -1,9 +1,7 @@
 //! What every recovery promises, whatever it is told: over a channel that loses, delays,
 //! duplicates, trims and reorders packets and answers, everything arrives and is acknowledged.
 
-mod common;
-
-use common::{Channel, FAIR, Parcel, Weather};
+use crate::common::{Channel, FAIR, Parcel, Weather};
 use std::collections::BTreeSet;
 use weft_transport::{
     Acknowledged, Arrival, RECOVERIES, Receiver, RecoveryConfig, RecoveryInfo, Reply, Sender,

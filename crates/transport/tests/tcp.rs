@@ -5,7 +5,6 @@ use weft_transport::{Acknowledged, Receiver, RecoveryConfig, Reply, Sender, Sent
 use weft_trial::prelude::*;
 use weft_units::{Draw, Time};
 
-#[path = "tcp/timing.rs"]
 mod timing;
 
 /// The configured time-out: where an adaptive one starts.

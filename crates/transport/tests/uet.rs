@@ -227,7 +227,6 @@ trials! {
         deliver(packets, &options, weather.into(), seed);
     }
 
-
     /// A report says of 64 packets what a set would, and the sender knows it.
     fn bitmaps(order in prop::collection::vec(0u32..300, 1..200), exact in any::<bool>()) {
         let (mut sender, mut receiver) = halves(300, &[("ack_every", "1B")]);

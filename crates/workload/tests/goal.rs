@@ -1,7 +1,5 @@
 //! GOAL: both forms, by hand and of other tools; what is written is read as the same job.
 
-mod ideal;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use weft_trial::prelude::*;
@@ -372,8 +370,8 @@ fn what_is_written_is_read_as_the_same_job() {
 
 /// When it is over on a network where messages are not in each other's way.
 fn end(job: &Job) -> (Time, u64, u64) {
-    let ideal = ideal::Ideal { latency: Time::ps(1_000_000), ps_per_byte: 20 };
-    let outcome = ideal::run(job, ideal);
+    let ideal = crate::ideal::Ideal { latency: Time::ps(1_000_000), ps_per_byte: 20 };
+    let outcome = crate::ideal::run(job, ideal);
     (outcome.end, outcome.messages, outcome.bytes)
 }
 

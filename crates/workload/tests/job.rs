@@ -1,9 +1,7 @@
 //! Jobs on an ideal network.
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-mod ideal;
-
-use ideal::{Ideal, run};
+use crate::ideal::{Ideal, run};
 use std::ops::ControlFlow;
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};

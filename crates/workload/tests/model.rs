@@ -1,12 +1,9 @@
 //! Training iterations: parameters, volumes and times by hand and by formula.
 
-mod ideal;
-mod training;
-
-use std::collections::BTreeMap;
-use training::{
+use crate::training::{
     FAST, FREE, busy, calls, degrees, end, generate, gpt2, llama, names, sends, volume,
 };
+use std::collections::BTreeMap;
 use weft_units::Time;
 use weft_workload::model::{
     Attention, DEEPSEEK_V3, Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B,

@@ -1,10 +1,7 @@
 //! Training iterations of any shape: nothing panics, everything ends, no byte is lost.
 
-mod ideal;
-mod training;
-
-use ideal::run;
-use training::{FAST, FREE, busy, degrees, end, generate, gpt2, volume};
+use crate::ideal::run;
+use crate::training::{FAST, FREE, busy, degrees, end, generate, gpt2, volume};
 use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::job::{Algorithms, Job};

@@ -1,8 +1,6 @@
 //! Chakra traces: bytes with known meaning, what writers do differently, and damaged files.
 
-mod et;
-
-use et::{Node, Value, file, frame};
+use crate::et::{Node, Value, file, frame};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 use weft_trial::prelude::*;
@@ -329,12 +327,12 @@ fn files_that_are_none() {
     assert!(refusal(b"HYBRID_DATA_MODEL\n37\n").contains("byte 0: a message of 72 bytes"));
     // Attributes in field 11, each with the number of its type in field 2.
     let mut attribute = Vec::new();
-    et::bytes(1, b"comm_size", &mut attribute);
-    et::number(2, 3, &mut attribute);
-    et::number(7, 4096, &mut attribute);
+    crate::et::bytes(1, b"comm_size", &mut attribute);
+    crate::et::number(2, 3, &mut attribute);
+    crate::et::number(7, 4096, &mut attribute);
     let mut node = Node::new(1, "a", 7, &[]).encode();
-    et::bytes(5, b"['inputs']", &mut node);
-    et::bytes(11, &attribute, &mut node);
+    crate::et::bytes(5, b"['inputs']", &mut node);
+    crate::et::bytes(11, &attribute, &mut node);
     let mut old = vec![0];
     frame(&node, &mut old);
     assert!(refusal(&old).contains("a node of Chakra's first schema (2023)"));

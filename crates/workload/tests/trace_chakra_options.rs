@@ -1,8 +1,6 @@
 //! What a reader of Chakra traces can be told: rates of accelerators, elements, dependencies.
 
-mod et;
-
-use et::{Node, Value, file, frame};
+use crate::et::{Node, Value, file, frame};
 use weft_units::Time;
 use weft_workload::trace::{
     ChakraOptions, ChakraReader, Dependencies, Memory, Roofline, Trace, Work, check, foreign,
@@ -87,7 +85,11 @@ fn computations_take_what_rates_say() {
 /// A file whose metadata name a schema.
 fn of_schema(schema: &str, nodes: &[Node]) -> Vec<u8> {
     let mut metadata = Vec::new();
-    et::bytes(2, &et::attribute("schema", &Value::Text(schema.into())), &mut metadata);
+    crate::et::bytes(
+        2,
+        &crate::et::attribute("schema", &Value::Text(schema.into())),
+        &mut metadata,
+    );
     let mut out = Vec::new();
     frame(&metadata, &mut out);
     nodes.iter().for_each(|node| frame(&node.encode(), &mut out));

@@ -1,8 +1,6 @@
 //! Traces that can never finish: what is said about them.
 
-mod et;
-
-use et::{Node, Value, file};
+use crate::et::{Node, Value, file};
 use weft_trial::prelude::*;
 use weft_workload::trace::{ChakraOptions, ChakraReader, Findings, Trace, check, summarise};
 

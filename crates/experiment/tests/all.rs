@@ -1,0 +1,33 @@
+//! The integration tests of this crate: one program, since linking takes longer than compiling.
+
+mod common;
+#[path = "../../workload/tests/et/mod.rs"]
+mod et;
+mod twill_runs;
+
+mod astra_sim;
+mod background;
+mod bounds;
+mod capacity;
+mod catalogue;
+mod expansion;
+mod extremes;
+mod failures;
+mod fairness;
+mod fidelity;
+mod job_mistakes;
+mod jobs;
+mod matrix;
+mod mistakes;
+mod plan_bounds;
+mod presets;
+mod quick;
+mod results;
+mod settings;
+mod stragglers;
+mod threads;
+mod topology_files;
+mod trace_files;
+mod twill;
+mod twill_adversaries;
+mod uplinks;

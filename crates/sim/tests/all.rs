@@ -1,0 +1,42 @@
+//! The integration tests of this crate: one program, since linking takes longer than compiling.
+
+mod common;
+
+mod balance;
+mod coding;
+mod congestion;
+mod counts;
+mod coupling;
+mod enforce;
+mod equivalence;
+mod ethereal_weighted;
+mod event_queues;
+mod failing;
+mod flushed;
+mod halts;
+mod homes;
+mod jobs;
+mod leaves;
+mod lossless;
+mod marking;
+mod matrix;
+mod messages;
+mod pacing;
+mod partitions;
+mod pencil;
+mod persistent_queue_pairs;
+mod planes;
+mod queue_crowds;
+mod queue_epochs;
+mod queue_processes;
+mod queueing;
+mod rails;
+mod recovery;
+mod reduction;
+mod snapshots;
+mod tables;
+mod tcp;
+mod thresholds;
+mod trimming;
+mod valiant;
+mod weights;
