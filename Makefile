@@ -7,14 +7,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
-# In a process a core; a file's tests in one of them.
-PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --durations 10
+# In a process a core; a file's tests in one of them, in the order of tests/conftest.py.
+PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
 PAGE   := out/web/index.html
 WASM   := wasm32-unknown-unknown
 SOURCES := $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*' -not -path 'crates/web/page*' -not -name '*.py')
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Where nothing is built a second time: neither what makes later builds short, nor lines for debuggers.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_TEST_DEBUG := 0
+export CARGO_PROFILE_TEST_STRIP := debuginfo
+endif
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 # Installs what an extra of pyproject.toml needs, or without a name what Weft itself does.
@@ -25,8 +31,8 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check docs test-programs soak prerequisites wheel release image bench bench-large beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
-	roce-test gpu-test torch-test lint unit system-packages clean
+	test check built docs test-programs soak prerequisites wheel release image bench bench-large beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	roce-test gpu-test torch-test lint lint-rust lint-python unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -81,19 +87,24 @@ paper-002-quick: study-2025-quick
 paper-003: dnlb-2025
 paper-004: paralet-2024
 
-test: check  ## all tests
-	$(PYTEST) -m slow
+test: built  ## all tests
+	$(BIN)/python tests/rust.py
+	$(PYTEST)
 
-check:  ## the quick part: format, lints, unit tests
-	@# Side by side, since the last step of a release build takes one core only.
-	@$(MAKE) --no-print-directory -j2 build test-programs
-	@$(MAKE) --no-print-directory -j2 lint plugin
+check: built  ## the quick part: format, lints, unit tests
 	@$(MAKE) --no-print-directory unit
+
+# All that is compiled or only read. Two at once, since the last step of a release build takes one core; what
+# uses one folder of cargo's, or installs packages, is one after the other.
+built:
+	@$(MAKE) --no-print-directory -j2 plugin lint
 
 test-programs: prerequisites
 	@cargo test --workspace --no-run --quiet
 
-lint: build $(VENV)/dev
+lint: lint-rust lint-python
+
+lint-rust: test-programs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -103,6 +114,8 @@ lint: build $(VENV)/dev
 	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
 	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
+
+lint-python: build $(VENV)/dev
 	$(BIN)/ruff format --check python tests bench docs packaging crates/web
 	$(BIN)/ruff check python tests bench docs packaging crates/web
 	$(BIN)/mypy python
@@ -158,7 +171,8 @@ image:  ## a container with Weft (podman or docker)
 
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 
-$(PLUGIN): $(SOURCES)
+# After the core: two builds of one folder wait for each other.
+$(PLUGIN): $(SOURCES) | build
 	@echo "building the NCCL plugin (a few minutes the first time) ..."
 	@cargo build --release --quiet -p weft-nccl-plugin
 	@# Another file, not other contents: somebody may be running the old one.
@@ -231,7 +245,7 @@ quick-core:
 	@echo "building the native core, not yet at its fastest (two minutes) ..."
 	$(call core,quick)
 
-$(VENV)/dev: pyproject.toml $(VENV)/ready
+$(VENV)/dev: pyproject.toml $(VENV)/ready | build
 	@echo "installing what checks, tests and the documentation need ..."
 	@$(call quietly,$(call install,dev docs))
 	@touch $@

@@ -60,6 +60,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         group = "network" if item.path.stem in _OF_THE_NETWORK else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_last)
+
+
+def _last(item: pytest.Item) -> tuple[bool, bool, bool]:
+    """What takes long comes first, so that no process waits for another one at the end."""
+    network = item.path.stem in _OF_THE_NETWORK
+    return not network, item.path.stem != "test_roce", item.get_closest_marker("slow") is None
 
 
 @pytest.fixture
