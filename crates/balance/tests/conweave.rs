@@ -1,9 +1,6 @@
 //! ConWeave's leaves: step by step, and over paths with any delays.
 
-#[path = "common/leaves.rs"]
-mod leaves;
-
-use leaves::{Paths, control_packet, flow, leaf, plain, run, steps};
+use crate::common::leaves::{Paths, control_packet, flow, leaf, plain, run, steps};
 use std::collections::BTreeSet;
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::tor::conweave::rx::Came;

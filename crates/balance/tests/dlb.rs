@@ -1,11 +1,7 @@
 //! Dynamic load balancing, port by port, and global load balancing, path by path.
 
-mod common;
-#[path = "common/switch.rs"]
-mod switch;
-
+use crate::common::switch::{LINK, counts, is_even, packet, switch_of};
 use std::collections::BTreeSet;
-use switch::{LINK, counts, is_even, packet, switch_of};
 use weft_balance::Switching;
 use weft_balance::forward::{Hops, Passing};
 use weft_balance::scheme::SchemeConfig;

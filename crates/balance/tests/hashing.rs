@@ -1,8 +1,6 @@
 //! The hash of a switch: uniform, no more even than chance, and independent of other salts.
 
-mod common;
-
-use common::chi_square;
+use crate::common::chi_square;
 use weft_balance::hash::{choose, salt};
 use weft_units::SwitchId;
 

@@ -1,10 +1,6 @@
 //! The schemes in switches that CTCCL (2025) and ParaLet (2024) compare with, step by step.
 
-mod common;
-#[path = "common/switch.rs"]
-mod harness;
-
-use harness::{
+use crate::common::switch::{
     LINK, Queues, counts, empty, is_even, named, packet, queues, switch, switch_of, take,
 };
 use weft_balance::Switching;

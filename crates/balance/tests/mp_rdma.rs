@@ -1,9 +1,6 @@
 //! Packets that take the paths of acknowledgements, step by step.
 
-#[path = "common/flow.rs"]
-mod flow;
-
-use flow::Flow;
+use crate::common::flow::Flow;
 use std::collections::{BTreeSet, VecDeque};
 use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeInfo;

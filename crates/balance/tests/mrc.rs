@@ -1,9 +1,6 @@
 //! MRC's entropy values and their states.
 
-#[path = "common/flow.rs"]
-mod flow;
-
-use flow::Flow;
+use crate::common::flow::Flow;
 use std::collections::BTreeSet;
 use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeConfig;

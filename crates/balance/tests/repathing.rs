@@ -1,9 +1,6 @@
 //! When hosts move a flow, step by step.
 
-#[path = "common/flow.rs"]
-mod flow;
-
-use flow::steering;
+use crate::common::flow::steering;
 use std::collections::BTreeSet;
 use weft_balance::Steering;
 use weft_balance::plan::Route;

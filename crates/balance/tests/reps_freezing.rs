@@ -1,10 +1,7 @@
 //! REPS with freezing, step by step. A flow with a single entropy value draws that one wherever it
 //! draws at all, so that what it recycles shows.
 
-#[path = "common/flow.rs"]
-mod flow;
-
-use flow::Flow;
+use crate::common::flow::Flow;
 use weft_balance::steer::{Feedback, TimeOut};
 use weft_trial::prelude::*;
 use weft_units::Time;

@@ -1,9 +1,6 @@
 //! Sprays that skip bad entropies, step by step.
 
-#[path = "common/flow.rs"]
-mod flow;
-
-use flow::Flow;
+use crate::common::flow::Flow;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::steer::{Feedback, TimeOut};
 use weft_trial::prelude::*;

@@ -1,10 +1,6 @@
 //! What entropy each packet carries, step by step.
 
-mod common;
-#[path = "common/flow.rs"]
-mod flow;
-
-use common::chi_square;
+use crate::common::chi_square;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::Steering;
 use weft_balance::plan::Route;
@@ -22,7 +18,7 @@ fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
         random_position: false,
         bdp: 4_500,
     };
-    flow::steering(&config, flow)
+    crate::common::flow::steering(&config, flow)
 }
 const TIME_OUT: TimeOut = TimeOut { now: Time::ZERO, after: Time::ZERO };
 const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };

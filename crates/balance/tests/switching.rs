@@ -1,10 +1,8 @@
 //! Which hop each packet takes in a switch, step by step.
 
-mod common;
-#[path = "common/switch.rs"]
-mod harness;
-
-use harness::{Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take};
+use crate::common::switch::{
+    Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take,
+};
 use std::collections::BTreeSet;
 use weft_balance::forward::flows::{FlowTable, IDLE};
 use weft_balance::forward::loads::{Gauge, Levels, Loads, least};

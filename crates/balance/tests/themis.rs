@@ -1,9 +1,6 @@
 //! Themis's leaves, packet by packet.
 
-#[path = "common/paths.rs"]
-mod paths;
-
-use paths::Paths;
+use crate::common::paths::Paths;
 use std::collections::BTreeSet;
 use weft_balance::tor::FlowId;
 use weft_balance::tor::themis::Leaf;

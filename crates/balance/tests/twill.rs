@@ -1,9 +1,7 @@
 //! Twill at one host: what leaves when and where, by what came back.
 
-mod twill_network;
-
+use crate::twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use std::cmp::Reverse;
-use twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use weft_balance::Planner;
 use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Subflow};
 use weft_fabric::{Clos, Fabric};

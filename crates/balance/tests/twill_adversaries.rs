@@ -2,11 +2,9 @@
 //! another order, or that stop for a while; and beside flows that know nothing of it. Of one host
 //! the round trip of a lone chunk takes 4 us, so that what takes 16 us more than usual is late.
 
-mod twill_network;
-
+use crate::twill_network::shared::Shared;
+use crate::twill_network::{LINK, Network, post};
 use std::collections::BTreeMap;
-use twill_network::shared::Shared;
-use twill_network::{LINK, Network, post};
 use weft_balance::plan::LossSignal;
 use weft_fabric::{Clos, Fabric, PathId};
 use weft_trial::prelude::*;

@@ -1,8 +1,6 @@
 //! Detours against a search of all up-down paths, on random fabrics with random dead links.
 
-mod common;
-
-use common::{LINK, any_clos};
+use crate::common::{LINK, any_clos};
 use weft_fabric::{Clos, Detours, Fabric, LinkChoice, Node};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};

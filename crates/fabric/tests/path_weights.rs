@@ -1,8 +1,6 @@
 //! Weights of paths, by hand, and beside those of next hops.
 
-mod common;
-
-use common::{LINK, any_clos};
+use crate::common::{LINK, any_clos};
 use weft_fabric::{
     Bundle, Clos, Fabric, LinkChoice, LinkShares, PathId, PathView, PathWeights, Weights,
 };

@@ -1,8 +1,6 @@
 //! Weights of next hops, by hand, and beside the detours of random failures.
 
-mod common;
-
-use common::{LINK, any_clos};
+use crate::common::{LINK, any_clos};
 use weft_fabric::{Bundle, Clos, Detours, Fabric, LinkChoice, Node, Weights};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};

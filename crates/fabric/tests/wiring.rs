@@ -1,9 +1,7 @@
 //! Networks routed by tables: a Clos written as a wiring against the same by arithmetic, random networks
 //! against a search of all paths, and dragonflies and tori against their closed forms.
 
-mod common;
-
-use common::{LINK, any_clos};
+use crate::common::{LINK, any_clos};
 use std::collections::BTreeSet;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{

@@ -1,8 +1,5 @@
 //! One flow under a scheme, with its clock.
 
-// Every test uses a part of this.
-#![allow(dead_code)]
-
 use weft_balance::Steering;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};

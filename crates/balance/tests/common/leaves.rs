@@ -1,9 +1,6 @@
 //! Two leaves under ConWeave, and between them paths with delays of their own.
 
-#[path = "paths.rs"]
-mod paths;
-
-pub(crate) use paths::Paths;
+pub(crate) use super::paths::Paths;
 use std::collections::BTreeMap;
 use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{ControlMessage, ControlPacket, Leaf, Options, Part, Tag};

@@ -1,8 +1,5 @@
 //! A switch with queues of so many bytes.
 
-// Every test binary uses a part of this.
-#![allow(dead_code)]
-
 use crate::common::chi_square;
 use std::sync::LazyLock;
 use weft_balance::Switching;
