@@ -472,9 +472,9 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
         (
             CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["leaf-0 <-> spine-1"]\n',
-            JOB,
+            JOB + "[balance]\nconnections = 1\n",
             ["--scheme", "hpn"],
-            "balance.scheme: it pins what goes from host-0",
+            "balance.scheme: it pins what goes from host-",
         ),
         (
             CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["host-3 <-> leaf-0"]\n',

@@ -231,7 +231,9 @@ pub trait Plan {
         None
     }
 
-    /// What is known of paths from now on. Before the first call nothing is known to be amiss.
+    /// What is known of paths from now on. Before the first call nothing is known to be amiss. Schemes that
+    /// are not told of all ([`crate::scheme::SchemeInfo::informed`]) hear before they begin which links are dead, and
+    /// later on which of these are back.
     fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
         let _ = (now, view, fabric);
     }

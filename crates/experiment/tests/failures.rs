@@ -55,7 +55,7 @@ fn every_kind_with_its_defaults() {
         (
             "kind = \"down\"",
             FailureKind::down(Some(Time::ms(100))),
-            r#""kind":"down","detect":"100ms","queued":"drains","#,
+            r#""kind":"down","detect":"100ms","queued":"drains","hosts_know":true,"#,
         ),
     ];
     for (text, kind, shown) in cases {
@@ -89,7 +89,10 @@ fn everything_that_can_be_said() {
     assert_eq!(only(&at_once).kind, FailureKind::down(Some(Time::ZERO)));
     let lost = with("tier = \"leaf-up\"\nkind = \"down\"\nqueued = \"lost\"");
     let (detect, queued) = (Some(Time::ms(100)), Queued::Lost);
-    assert_eq!(only(&lost).kind, FailureKind::Down { detect, queued });
+    assert_eq!(only(&lost).kind, FailureKind::Down { detect, queued, hosts_know: true });
+    let alone = with("tier = \"leaf-up\"\nkind = \"down\"\nhosts_know = false");
+    let queued = Queued::Drains;
+    assert_eq!(only(&alone).kind, FailureKind::Down { detect, queued, hosts_know: false });
 }
 
 #[test]

@@ -191,6 +191,18 @@ size = "4MB"
 }
 
 #[test]
+fn hosts_know_the_same_dead_links_as_by_packets() {
+    let text = format!(
+        "{FABRIC}[failures.dead]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"down\"\ndetect = \"0ns\"\n\
+         [balance]\nscheme = \"ethereal\"\n[workload]\ncollective = \"all-to-all\"\nsize = \"1MB\"\n"
+    );
+    let [packet, fluid] = both(&text);
+    assert_eq!(cell(&packet, "wire_drops"), &Cell::U64(0));
+    assert_eq!(counts(&packet.links, "bytes"), counts(&fluid.links, "bytes"));
+    close(&text, 0.03);
+}
+
+#[test]
 fn pinned_flows_load_every_link_to_the_byte_as_by_packets() {
     for scheme in ["ecmp", "ethereal", "dnlb-4"] {
         let balance = format!("[balance]\nscheme = \"{scheme}\"\n");

@@ -49,6 +49,9 @@ pub enum FailureKind {
         detect: Option<Time>,
         /// What becomes of what switches have for the link.
         queued: Queued,
+        /// Hosts know from the start what routing knew by then ([`Failures::known_since`]), as under
+        /// a plan. If not, who chooses paths finds out by time-outs.
+        hosts_know: bool,
     },
 }
 
@@ -385,6 +388,18 @@ impl Failures {
         }
         list
     }
+
+    /// Links, sorted, that routing takes for dead at `since`, at `at` and all the time between, of failures of
+    /// which hosts know: what hosts that begin at `since` know at `at`.
+    pub fn known_since(&self, since: Time, at: Time) -> Vec<PortId> {
+        let knows = |entry: &Entry| {
+            let told = matches!(entry.kind, FailureKind::Down { hosts_know: true, .. });
+            let known = |(from, until)| from <= since.min(at) && since.max(at) < until;
+            told && entry.known().is_some_and(known)
+        };
+        let told = self.ports.iter().filter(|(_, entries)| entries.iter().any(knows));
+        told.map(|(port, _)| *port).collect()
+    }
 }
 
 impl Entry {
@@ -397,9 +412,10 @@ impl Entry {
 }
 
 impl FailureKind {
-    /// A dead link, of which routing learns after `detect`, if ever; queues drain into it.
+    /// A dead link, of which routing learns after `detect`, if ever; queues drain into it, and hosts
+    /// know what routing knows when they begin.
     pub const fn down(detect: Option<Time>) -> FailureKind {
-        FailureKind::Down { detect, queued: Queued::Drains }
+        FailureKind::Down { detect, queued: Queued::Drains, hosts_know: true }
     }
     /// What is left of `rate`.
     fn left_of(self, rate: Rate) -> Rate {

@@ -9,7 +9,7 @@
 
 use crate::{Fabric, LinkShares, PathId};
 use std::collections::BTreeMap;
-use weft_units::HostId;
+use weft_units::{HostId, PortId};
 
 /// What is known of the capacity of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,18 @@ impl PathView {
     /// Whether nothing is known that would make one path better than another.
     pub fn is_plain(&self) -> bool {
         self.links.are_whole() && self.given.is_empty()
+    }
+
+    /// Whether `path` between the leaves of `src` and `dst` is known to be dead, or the way back: where there are
+    /// planes, in any of these.
+    pub fn is_dead(&self, fabric: &Fabric, (src, dst): (HostId, HostId), path: PathId) -> bool {
+        if self.links.are_whole() {
+            return false;
+        }
+        let ports = fabric.trace(src, dst, path);
+        let in_plane = |port: &PortId, plane| PortId(port.0 + plane * fabric.ports_per_plane());
+        let links = |plane| ports[1..ports.len() - 1].iter().map(move |port| in_plane(port, plane));
+        (0..fabric.planes()).flat_map(links).any(|link| self.links.is_dead(fabric, link))
     }
 
     /// The weights of the paths from the leaf of `src` to that of `dst`.

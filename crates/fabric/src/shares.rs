@@ -36,6 +36,13 @@ impl LinkShares {
         self.shares[port]
     }
 
+    /// Whether nothing is left of a link in either direction: who takes a path has answers come back
+    /// by the same links.
+    #[inline]
+    pub fn is_dead(&self, fabric: &Fabric, port: PortId) -> bool {
+        self.of(port) == 0 || self.of(fabric.ports()[port].reverse) == 0
+    }
+
     /// Whether nothing is missing anywhere.
     pub fn are_whole(&self) -> bool {
         self.whole

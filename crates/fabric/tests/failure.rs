@@ -210,11 +210,42 @@ fn what_routing_knows() {
     );
 }
 
+/// What hosts know that begin at some time: what routing knew then, and knows without a break since.
+#[test]
+fn what_hosts_know_since_they_began() {
+    let fabric = Fabric::build(&Clos::leaf_spine(2, 3, 1, LINK)).unwrap();
+    let after = |detect| FailureKind::down(Some(Time::us(detect)));
+    let alone =
+        FailureKind::Down { detect: Some(Time::ZERO), queued: Queued::Drains, hosts_know: false };
+    let list = [
+        // Known from 10 to 40 us, and again from 70 us on.
+        failure(named(&["leaf-0 -> spine-0"]), after(10), Time::ZERO, Time::us(30)),
+        failure(named(&["leaf-0 -> spine-0"]), after(10), Time::us(60), Time::MAX),
+        failure(named(&["leaf-0 -> spine-1"]), after(0), Time::us(20), Time::MAX),
+        failure(named(&["leaf-0 -> spine-2"]), alone, Time::ZERO, Time::MAX),
+        failure(named(&["leaf-1 -> spine-2"]), FailureKind::down(None), Time::ZERO, Time::MAX),
+    ];
+    let failures = Failures::new(&fabric, &list, 1).unwrap();
+    let known = |since, at| {
+        let ports = failures.known_since(Time::us(since), Time::us(at));
+        ports.iter().map(|port| fabric.port_name(*port)).collect::<Vec<_>>()
+    };
+    let (first, second) = ("leaf-0 -> spine-0", "leaf-0 -> spine-1");
+    assert!(known(0, 0).is_empty() && known(0, 100).is_empty());
+    assert_eq!(known(10, 39), [first]);
+    assert!(known(10, 40).is_empty() && known(10, 70).is_empty());
+    assert_eq!(known(20, 39), [first, second]);
+    assert_eq!(known(20, 70), [second]);
+    assert_eq!(known(70, 1_000), [first, second]);
+    // Asked before they began.
+    assert_eq!(known(39, 20), [first, second]);
+}
+
 /// Switches throw queues away; NICs do not, nor who drains.
 #[test]
 fn queues_that_are_thrown_away() {
     let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, LINK)).unwrap();
-    let lost = FailureKind::Down { detect: None, queued: Queued::Lost };
+    let lost = FailureKind::Down { detect: None, queued: Queued::Lost, hosts_know: true };
     let list = [
         failure(named(&["leaf-0 <-> host-0"]), lost, Time::us(30), Time::us(60)),
         failure(named(&["leaf-1 -> spine-0"]), lost, Time::us(10), Time::MAX),

@@ -8,9 +8,7 @@
 use crate::agenda::What;
 use crate::engine::Engine;
 use crate::flows::speed;
-use std::sync::Arc;
 use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal};
-use weft_fabric::{LinkShares, PathView};
 use weft_plan::{Hashes, PlannedFabric};
 use weft_sim::RunConfig;
 use weft_transport::MOST_BACKED_OFF;
@@ -218,22 +216,16 @@ impl Engine<'_> {
         }
     }
 
-    /// Routing has learnt of links: switches avoid those that are dead, and hosts that are told of
-    /// paths may spread their flows anew.
+    /// Routing has learnt of links: switches avoid those that are dead, hosts are told, and may spread their
+    /// flows anew.
     pub(crate) fn learn(&mut self, number: u32) {
         let (config, now) = (self.config, self.now);
         self.network = self.trouble.network(config, now);
-        let scheme = &config.balance.scheme;
-        if scheme.info().informed {
-            let known = Some(&self.trouble.learning[number as usize]);
-            let rate = |port| rate_known(config, known, port, now);
-            let view: PathView = scheme.view(config.fabric, LinkShares::new(config.fabric, rate));
-            let view = Arc::new(view);
-            for host in &mut self.hosts {
-                host.planner.learn(now, &view, config.fabric);
-            }
-            (0..self.hosts.len() as u32).for_each(|host| self.rebalance(host));
+        let known = config.known(now, &self.trouble.learning[number as usize].dead);
+        for host in &mut self.hosts {
+            known.tell(now, &mut host.planner, config.fabric);
         }
+        (0..self.hosts.len() as u32).for_each(|host| self.rebalance(host));
         for id in 0..self.flows.len() as u32 {
             if self.flows[id as usize].is_running {
                 self.follow_routing(id);

@@ -53,7 +53,7 @@ impl SenderConfig {
     /// The planner of the host, which has heard what is known.
     pub fn planner(&self) -> Planner {
         let mut planner = Planner::new(&self.balance, self.host, self.seed, self.flow.mtu);
-        self.known.tell(&mut planner, self.host, &self.fabric);
+        self.known.tell(Time::ZERO, &mut planner, &self.fabric);
         planner
     }
 }

@@ -78,7 +78,7 @@ impl Hosts {
         let Hashes { seed, .. } = self.hashes;
         let hashing = self.hashes.known();
         let mut planner = Planner::knowing(hashing, &self.balance, host, seed, self.mtu);
-        self.known.tell(&mut planner, host, network.fabric);
+        self.known.tell(Time::ZERO, &mut planner, network.fabric);
         planner
     }
 }

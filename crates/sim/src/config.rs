@@ -3,6 +3,7 @@
 pub use weft_fabric::devices::*;
 
 use weft_balance::enforce::{Enforce, Hashing};
+use weft_balance::known::Known;
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failures, Port, Relays};
 use weft_transport::TransportConfig;
@@ -68,6 +69,30 @@ impl RunConfig<'_> {
     pub fn hashing(&self) -> Option<Hashing> {
         let (seed, same_salt) = (self.seed, self.switch.same_salt);
         self.switch.hash.map(|function| Hashing { function, seed, same_salt })
+    }
+    /// When the traffic begins: its first message, or its first job.
+    fn begins(&self) -> Time {
+        let (workload, jobs) = (self.workload, self.job.iter().flat_map(|ranks| ranks.jobs));
+        let first = |id: &MessageId| workload.dependencies(*id).is_empty();
+        let messages = workload.messages().ids().filter(first);
+        let messages = messages.map(|id| workload.messages()[id].start);
+        let nodes = jobs.flat_map(|job| &job.trace().graphs).flat_map(|graph| graph.nodes());
+        messages.chain(nodes.map(|node| node.start)).min().unwrap_or(Time::ZERO)
+    }
+    /// What hosts are told at `at`, where routing knows `dead` links, sorted: under schemes that ask, all of it; under others
+    /// that choose paths, those links that were known to be dead when the traffic began, as long as they are.
+    pub fn known(&self, at: Time, dead: &[PortId]) -> Known {
+        let RunConfig { fabric, failures, .. } = self;
+        let scheme = &self.balance.scheme;
+        let told = match scheme.info().informed {
+            true => Vec::new(),
+            false => failures.known_since(self.begins(), at),
+        };
+        let dead: &[PortId] = if scheme.info().informed { dead } else { &told };
+        Known::new(fabric, scheme, |port| match dead.binary_search(&port) {
+            Ok(_) => 0,
+            Err(_) => failures.rate(fabric, port, at).as_bps(),
+        })
     }
     /// Whether the source port of a packet says which path its host has chosen.
     pub(crate) fn pins_by_port(&self) -> bool {

@@ -70,9 +70,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// Hosts hear what routing has learnt, if their scheme asks.
+    /// Hosts hear what they are told of what routing has learnt.
     fn tell_hosts(&mut self, routes: &Routes) {
-        let Some(view) = &routes.view else { return };
-        self.nics.learn(self.now, view, self.config.fabric);
+        self.nics.learn(self.now, &routes.known, self.config.fabric);
     }
 }

@@ -7,7 +7,8 @@ use crate::reduce::Trees;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use weft_fabric::{Detours, Flush, LinkShares, PathView, RateChange, Weights};
+use weft_balance::known::Known;
+use weft_fabric::{Detours, Flush, LinkShares, RateChange, Weights};
 use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
 
@@ -55,8 +56,8 @@ pub(crate) struct Routes {
     pub(crate) weights: Option<Weights>,
     /// Ports of NICs whose links are dead, a bit each, of hosts that have other ones.
     pub(crate) nic_ports: Vec<(HostId, u8)>,
-    /// What hosts are told of paths: also only if the scheme asks.
-    pub(crate) view: Option<Arc<PathView>>,
+    /// What hosts are told.
+    pub(crate) known: Known,
 }
 
 impl Routes {
@@ -67,13 +68,12 @@ impl Routes {
             Ok(_) => 0,
             Err(_) => failures.rate(fabric, port, at).as_bps(),
         };
-        let info = config.balance.scheme.info();
-        let shares = || LinkShares::new(fabric, rate);
+        let weighted = config.balance.scheme.info().weighted;
         Routes {
             detours: Detours::new(fabric, dead),
             nic_ports: fabric.dead_nic_ports(dead),
-            weights: info.weighted.then(|| Weights::by_shares(fabric, &shares())),
-            view: info.informed.then(|| Arc::new(config.balance.scheme.view(fabric, shares()))),
+            weights: weighted.then(|| Weights::by_shares(fabric, &LinkShares::new(fabric, rate))),
+            known: config.known(at, dead),
         }
     }
     /// The hops of `switch` that are left towards `dst`, if some are not, and their weights, if

@@ -349,6 +349,69 @@ mod detected {
     }
 }
 
+mod known_to_hosts {
+    use super::*;
+    use weft_fabric::Queued;
+    use weft_workload::Workload;
+
+    const KNOWN: FailureKind = FailureKind::down(Some(Time::ZERO));
+    const ALONE: FailureKind =
+        FailureKind::Down { detect: Some(Time::ZERO), queued: Queued::Drains, hosts_know: false };
+
+    /// Two messages over four spines under Ethereal, the second one 60 us after the first; the link to one spine is
+    /// dead from `start` to `end`. How many packets were lost on the wire, and how many entered the link.
+    fn two(kind: FailureKind, start: Time, end: Time) -> (u64, u64) {
+        run((kind, start, end), [Time::ZERO, Time::us(60)])
+    }
+    fn run((kind, start, end): (FailureKind, Time, Time), posted: [Time; 2]) -> (u64, u64) {
+        let mut workload = Workload::new(2);
+        for start in posted {
+            workload.push(weft_workload::Message { start, ..common::message(0, 1, 96_000) }, &[]);
+        }
+        let clos = Clos::leaf_spine(2, 4, 1, LINK);
+        let setup = Setup::new(clos, workload).under(common::ethereal());
+        let mut setup = setup.failing("leaf-0 <-> spine-0", kind, start, end);
+        setup.transport.rto = Time::us(30);
+        let outcome = setup.run_both();
+        (outcome.totals.wire_drops, outcome.ports[uplink(&setup)].packets)
+    }
+    #[test]
+    fn what_is_dead_from_the_start_is_avoided() {
+        assert_eq!(two(KNOWN, Time::ZERO, Time::MAX), (0, 0));
+        // A quarter of the first message, until it times out.
+        let (lost, sent) = two(ALONE, Time::ZERO, Time::MAX);
+        assert!(lost >= 25 && lost == sent, "{lost} of {sent}");
+    }
+
+    /// Whether routing learns of it or not: nobody tells hosts that have begun.
+    #[test]
+    fn what_dies_later_is_not_known() {
+        for detect in [Some(Time::ZERO), Some(Time::us(20)), None] {
+            let (lost, _) = two(FailureKind::down(detect), Time::us(3), Time::MAX);
+            assert!(lost > 0, "{detect:?}");
+        }
+        // Nor what routing has not found out by then.
+        let slow = FailureKind::down(Some(Time::us(1)));
+        assert!(two(slow, Time::ZERO, Time::MAX).0 > 0);
+    }
+
+    /// A quarter of the second message.
+    #[test]
+    fn what_is_back_is_used_again() {
+        assert_eq!(two(KNOWN, Time::ZERO, Time::us(50)), (0, 25));
+        // The second one is early for that.
+        assert_eq!(two(FailureKind::down(Some(Time::ZERO)), Time::ZERO, Time::us(61)), (0, 0));
+    }
+
+    /// What counts is what routing knows when the traffic begins.
+    #[test]
+    fn traffic_that_begins_later_knows_more() {
+        let dead = (FailureKind::down(Some(Time::us(20))), Time::us(10), Time::MAX);
+        assert_eq!(run(dead, [Time::us(40), Time::us(100)]), (0, 0));
+        assert!(run(dead, [Time::us(29), Time::us(100)]).0 > 0);
+    }
+}
+
 /// A path that lost packets is probed under MRC: it takes the place of others when its link is back, and not before.
 #[test]
 fn paths_come_back_when_probes_do() {

@@ -16,7 +16,7 @@ fn slow(packets: u64) -> Setup {
 }
 /// The uplink is dead from `start` to `end`, in ns.
 fn dead(setup: Setup, queued: Queued, start: u64, end: u64) -> Setup {
-    let kind = FailureKind::Down { detect: None, queued };
+    let kind = FailureKind::Down { detect: None, queued, hosts_know: true };
     setup.failing(UP, kind, Time::ns(start), Time::ns(end))
 }
 fn uplink(setup: &Setup, outcome: &Outcome) -> PortResult {
@@ -141,7 +141,7 @@ fn headers() {
 fn a_nic_drains() {
     let link = "host-0 -> leaf-0";
     let over = |queued| {
-        let kind = FailureKind::Down { detect: None, queued };
+        let kind = FailureKind::Down { detect: None, queued, hosts_know: true };
         Setup::line(10).failing(link, kind, Time::ns(200), Time::ns(400)).run_both()
     };
     assert_eq!(over(Queued::Lost), over(Queued::Drains));

@@ -5,7 +5,8 @@
 //! The interceptor collects what its host posts for other racks until the batch timer fires.
 //! [`split_and_assign`] then spreads the messages for each destination leaf over the paths
 //! there: the s of the theorem is the uplinks of a leaf, or in three tiers across pods the cores,
-//! less what is marked bad. A flow that lost packets moves to another path, and this host marks its old
+//! less what is marked bad or was dead before the job began: Ethereal knows the topology then (section 3.3).
+//! A flow that lost packets moves to another path, and this host marks its old
 //! path to that leaf bad for a while. Messages within the rack have one path and never wait for the batch; the start
 //! jitter, an option of every scheme, applies to them as it does under the others.
 //!
@@ -21,7 +22,9 @@ use crate::enforce::{Enforce, PathRoutes, PortRules};
 use crate::forward::SwitchContext;
 use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
-use weft_fabric::{Fabric, PathId};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// Minimal splitting and pinned paths.
@@ -315,6 +318,10 @@ pub struct Interceptor {
     waiting: Vec<Post>,
     deadline: Option<Time>,
     bad: Vec<BadPath>,
+    /// What is known of links; nothing: all are alive.
+    known: Option<Arc<PathView>>,
+    /// By leaf, the paths there that are not known to be dead, where some are. Never iterated.
+    alive: FxHashMap<u32, Box<[PathId]>>,
     pub(super) routes: PathRoutes,
 }
 
@@ -336,6 +343,8 @@ impl Interceptor {
             waiting: Vec::new(),
             deadline: None,
             bad: Vec::new(),
+            known: None,
+            alive: FxHashMap::default(),
             routes: PathRoutes::new(config.enforce, context.host, context.hashing),
         }
     }
@@ -425,16 +434,33 @@ impl Interceptor {
         self.bad.push(BadPath { leaf, path, until });
     }
 
-    /// The paths to the leaf of `dst` that are not marked bad; all if all are.
-    pub(super) fn paths_in_use(&self, now: Time, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
+    /// The paths to the leaf of `dst` that are not marked bad; all that are alive if all are.
+    pub(super) fn paths_in_use(&mut self, now: Time, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
+        let mut all = self.paths_alive(dst, fabric);
         let leaf = fabric.leaf_of(dst);
-        let set = fabric.path_set(self.host, dst);
-        let all = || (0..set.len()).map(|index| set.get(index));
-        let is_bad = |path: PathId| {
-            self.bad.iter().any(|bad| (bad.leaf, bad.path) == (leaf, path) && bad.until > now)
+        let is_bad = |path: &PathId| {
+            self.bad.iter().any(|bad| (bad.leaf, bad.path) == (leaf, *path) && bad.until > now)
         };
-        let good: Vec<PathId> = all().filter(|path| !is_bad(*path)).collect();
-        if good.is_empty() { all().collect() } else { good }
+        if !all.iter().all(is_bad) {
+            all.retain(|path| !is_bad(path));
+        }
+        all
+    }
+
+    /// The paths to the leaf of `dst` that are not known to be dead; all if all are.
+    fn paths_alive(&mut self, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
+        let host = self.host;
+        let set = fabric.path_set(host, dst);
+        let all = || (0..set.len()).map(|index| set.get(index));
+        let Some(known) = self.known.as_ref().filter(|known| !known.is_plain()) else {
+            return all().collect();
+        };
+        let find = || {
+            let is_alive = |path: &PathId| !known.is_dead(fabric, (host, dst), *path);
+            let alive: Box<[PathId]> = all().filter(is_alive).collect();
+            if alive.is_empty() { all().collect() } else { alive }
+        };
+        self.alive.entry(fabric.leaf_of(dst)).or_insert_with(find).to_vec()
     }
 
     fn subflow(
@@ -485,5 +511,10 @@ impl Plan for Interceptor {
         let old = self.give_up(now, flow, signal, fabric)?;
         let path = self.reroute(now, flow.dst, old, fabric)?;
         Some(self.routes.route(fabric, flow.dst, path))
+    }
+
+    fn learn(&mut self, _: Time, view: &Arc<PathView>, _: &Fabric) {
+        self.known = Some(Arc::clone(view));
+        self.alive.clear();
     }
 }

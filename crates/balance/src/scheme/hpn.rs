@@ -6,7 +6,8 @@
 //! acknowledged to the end, as completions tell a communication library. Nothing is split.
 //!
 //! Switches route hashed connections around a dead link once they know of it. A pinned path stays
-//! dead: a message that times out on it goes to the least of the other connections, and its
+//! dead, and is left alone by hosts that know so before they begin, unless all are dead. Of one that dies
+//! later they know nothing: a message that times out on it goes to the least of the other connections, and its
 //! bytes go on counting against the one that it left, where nothing completes, until something
 //! does.
 //!
@@ -20,7 +21,8 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
-use weft_fabric::Fabric;
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathView};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time, random};
 
 /// Least outstanding bytes.
@@ -99,6 +101,8 @@ pub struct Connections {
     draw: Draw,
     /// What is outstanding to each peer. Never iterated.
     peers: FxHashMap<HostId, Box<[Outstanding]>>,
+    /// What is known of links; nothing: all are alive.
+    known: Option<Arc<PathView>>,
 }
 
 /// Bytes that a connection has not completed.
@@ -120,7 +124,7 @@ impl Connections {
     fn new(scheme: Hpn, context: &HostContext) -> Connections {
         let HostContext { host, seed, starts, .. } = *context;
         let draw = Draw::new(seed, "hpn");
-        Connections { scheme, host, starts, draw, peers: FxHashMap::default() }
+        Connections { scheme, host, starts, draw, peers: FxHashMap::default(), known: None }
     }
 
     /// How many connections there are to `dst`.
@@ -155,13 +159,31 @@ impl Connections {
     }
 
     /// Counts `bytes` on the least of `count` connections to `dst`, but for `left`; none if there
-    /// is no other.
-    fn take(&mut self, dst: HostId, bytes: u64, count: u32, left: Option<u32>) -> Option<u32> {
+    /// is no other, or only such as are known to be dead while that is not.
+    fn take(
+        &mut self,
+        (dst, bytes): (HostId, u64),
+        count: u32,
+        left: Option<u32>,
+        fabric: &Fabric,
+    ) -> Option<u32> {
+        let others = (0..count).filter(|it| Some(*it) != left);
+        let known = self.known.as_ref().filter(|known| !known.is_plain());
+        let is_dead = |it: u32| {
+            known.is_some_and(|known| match self.route(dst, it, count, fabric) {
+                Route::Pinned(path) => known.is_dead(fabric, (self.host, dst), path),
+                Route::Hashed(_) => false,
+            })
+        };
+        let all = self.peers.get(&dst);
+        let outstanding = |it: u32| all.map_or(0, |all| all[it as usize].all());
+        let connection = others.min_by_key(|it| (is_dead(*it), outstanding(*it)))?;
+        if left.is_some_and(|left| is_dead(connection) && !is_dead(left)) {
+            return None;
+        }
         let idle = || vec![Outstanding::default(); count as usize].into_boxed_slice();
         let connections = self.peers.entry(dst).or_insert_with(idle);
-        let others = (0..).zip(connections.iter_mut()).filter(|(it, _)| Some(*it) != left);
-        let (connection, least) = others.min_by_key(|(_, outstanding)| outstanding.all())?;
-        least.bytes += bytes;
+        connections[connection as usize].bytes += bytes;
         Some(connection)
     }
 }
@@ -170,7 +192,8 @@ impl Plan for Connections {
     fn post(&mut self, _: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let Post { message, dst, bytes, tag, .. } = post;
         let count = self.count(dst, fabric);
-        let connection = self.take(dst, bytes, count, None).expect("there is a connection");
+        let connection = self.take((dst, bytes), count, None, fabric);
+        let connection = connection.expect("there is a connection");
         let route = self.route(dst, connection, count, fabric);
         let delay = self.starts.delay(message, 0);
         let carrier = Carrier::Own;
@@ -189,11 +212,15 @@ impl Plan for Connections {
         }
         let FlowInfo { dst, bytes, .. } = *flow;
         let (left, count) = self.find(flow, fabric)?;
-        let connection = self.take(dst, bytes, count, Some(left))?;
+        let connection = self.take((dst, bytes), count, Some(left), fabric)?;
         let left = &mut self.peers.get_mut(&dst)?[left as usize];
         left.bytes -= bytes;
         left.given_up += bytes;
         Some(self.route(dst, connection, count, fabric))
+    }
+
+    fn learn(&mut self, _: Time, view: &Arc<PathView>, _: &Fabric) {
+        self.known = Some(Arc::clone(view));
     }
 
     fn sent(&mut self, _: Time, flow: &FlowInfo, fabric: &Fabric, _: &mut Vec<Subflow>) {

@@ -94,7 +94,7 @@ impl Planning {
         let Some(plan) = &config.plan else { return Ok(None) };
         let routes = Routes::new(config, plan)?;
         let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
-        plan.known.tell(&mut planner, plan.host, &plan.fabric);
+        plan.known.tell(Time::ZERO, &mut planner, &plan.fabric);
         Ok(Some(Planning {
             routes,
             fabric: plan.fabric.clone(),

@@ -255,5 +255,8 @@ fn down(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
     let meaning = "what waits at a switch for the link \"drains\" into it at its rate, or is \"lost\" \
                    at once, with all that comes while it is dead";
     let queued = read_word(r, "queued", &words, Some(0), meaning)?;
-    Ok(FailureKind::Down { detect, queued })
+    let meaning = "hosts know from the start what routing knows by then, and choose other paths, as a plan \
+                   does; false: they find out by time-outs";
+    let hosts_know = r.get("hosts_know", Flag, Some(true), meaning)?;
+    Ok(FailureKind::Down { detect, queued, hosts_know })
 }

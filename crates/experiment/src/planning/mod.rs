@@ -272,8 +272,8 @@ fn unreachable(network: &PlannedFabric<'_>, lost: Unreachable) -> ExperimentErro
     if is_reachable(network, lost) {
         let (src, dst) = (name(lost.src), name(lost.dst));
         let what = format!(
-            "it pins what goes from {src} to {dst} to a path that is dead, and learns so from \
-             time-outs only; use another scheme, or mend the link"
+            "it pins what goes from {src} to {dst} to paths that are dead, and has no other; use more \
+             connections or another scheme, or mend the link"
         );
         return wrong("balance.scheme", what);
     }

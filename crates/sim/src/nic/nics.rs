@@ -10,9 +10,9 @@ use crate::packet::{Kind, Packet, flag};
 use crate::partition::{NicPorts, OutPort, OwnHost, Partition, ReceiverId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use weft_balance::known::Known;
 use weft_balance::plan::Subflow;
-use weft_fabric::{Fabric, PathView};
+use weft_fabric::Fabric;
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, IdVec, Time};
 
@@ -104,9 +104,9 @@ impl Nics {
     pub(crate) fn receivers(&self) -> &[Vec<ReceivingQp>] {
         &self.receivers
     }
-    /// Planners hear what every path can carry from now on.
-    pub(crate) fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
-        self.hosts.iter_mut().for_each(|host| host.planner.learn(now, view, fabric));
+    /// Planners hear what is known from now on.
+    pub(crate) fn learn(&mut self, now: Time, known: &Known, fabric: &Fabric) {
+        self.hosts.iter_mut().for_each(|host| known.tell(now, &mut host.planner, fabric));
     }
 
     /// Whether packets are worth to be [expected](Nics::expect).

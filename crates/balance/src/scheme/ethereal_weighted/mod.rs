@@ -185,7 +185,13 @@ fn weigh(
 
 impl Weigher {
     /// The paths in use to the leaf of `dst`, weighed; without `but`, of which there may be none.
-    fn weights(&self, now: Time, dst: HostId, but: Option<PathId>, fabric: &Fabric) -> PathWeights {
+    fn weights(
+        &mut self,
+        now: Time,
+        dst: HostId,
+        but: Option<PathId>,
+        fabric: &Fabric,
+    ) -> PathWeights {
         let mut paths = self.interceptor.paths_in_use(now, dst, fabric);
         paths.retain(|path| Some(*path) != but);
         weigh(self.view.as_deref(), (self.interceptor.host, dst), &paths, fabric)
@@ -243,7 +249,8 @@ impl Plan for Weigher {
         Some(self.interceptor.routes.route(fabric, flow.dst, path))
     }
 
-    fn learn(&mut self, _: Time, view: &Arc<PathView>, fabric: &Fabric) {
+    fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+        self.interceptor.learn(now, view, fabric);
         if self.redistribute {
             let changed = self.changed(view, fabric);
             self.unsettled.extend(changed);

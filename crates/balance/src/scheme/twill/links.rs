@@ -33,6 +33,8 @@ pub(super) struct Link {
     before: Option<f64>,
     /// Strikes are forgotten after that.
     forgiven_at: Time,
+    /// It is known to be dead.
+    pub(super) is_dead: bool,
 }
 
 /// How many in a row are looked at, at the most.

@@ -24,6 +24,7 @@
 //!   only so much at a time that it would not be (a window of a link; of less than a chunk, a pause). "Longer" is
 //!   beyond the queue of half the paths there and of three quarters of what its receiver had last, and the more the longer
 //!   these are, so that congestion of all paths moves nobody.
+//! - A link that it is told to be dead before it begins is not taken, unless no other way is left.
 //! - A chunk that is out for much longer times out, and goes again by another path. The link is left alone for a while,
 //!   eight times as long each time it happens again soon, but no longer than until an answer comes by it. Where nothing
 //!   shows that the path is at fault, little goes again at a time.

@@ -2,7 +2,8 @@
 
 use super::links::{Link, Span};
 use rustc_hash::FxHashMap;
-use weft_fabric::{Fabric, PathId};
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{HostId, PortId, Time};
 
 /// A path, and a port of the NIC.
@@ -44,7 +45,10 @@ impl Ways {
             let waits = self.links(at).iter().map(|link| links[*link as usize].waits(now));
             waits.max().unwrap_or(Time::ZERO).0 as f32
         };
-        median(&mut (0..self.ways.len()).map(of).collect::<Vec<f32>>())
+        let is_dead = |at: &usize| self.links(*at).iter().any(|link| links[*link as usize].is_dead);
+        let all = 0..self.ways.len();
+        let all_dead = all.clone().all(|at| is_dead(&at));
+        median(&mut all.filter(|at| all_dead || !is_dead(at)).map(of).collect::<Vec<f32>>())
     }
 
     /// The links of the `at`-th way between its switches, by their numbers.
@@ -78,18 +82,34 @@ pub(super) struct Network {
     pub(super) links: Vec<Link>,
     /// The queues that chunks usually meet: to each leaf, and to each receiver.
     pub(super) queues: Vec<Span>,
+    /// What is known of links; nothing: all are alive.
+    known: Option<Arc<PathView>>,
     numbers: FxHashMap<(u8, PortId), u32>,
     leaves: FxHashMap<u32, Ways>,
 }
 
 impl Network {
     /// The number of a link, as a port of the NIC reaches it.
-    pub(super) fn link(&mut self, port: u8, link: PortId) -> u32 {
-        let links = &mut self.links;
+    pub(super) fn link(&mut self, port: u8, link: PortId, fabric: &Fabric) -> u32 {
+        let Network { links, known, .. } = self;
         *self.numbers.entry((port, link)).or_insert_with(|| {
-            links.push(Link::default());
+            let mut new = Link::default();
+            new.is_dead = known.as_ref().is_some_and(|known| is_dead(known, fabric, port, link));
+            links.push(new);
             links.len() as u32 - 1
         })
+    }
+
+    /// So much is known of links from now on.
+    pub(super) fn learn(&mut self, view: &Arc<PathView>, fabric: &Fabric) {
+        for ((port, link), number) in &self.numbers {
+            self.links[*number as usize].is_dead = is_dead(view, fabric, *port, *link);
+        }
+        self.known = Some(Arc::clone(view));
+    }
+    /// Whether some links may be known to be dead.
+    pub(super) fn knows(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| !known.is_plain())
     }
 
     /// One more queue, of which nothing is known: its number.
@@ -151,11 +171,17 @@ impl Network {
             let (path, trace) = &traces[at];
             for port in 0..ports {
                 all.ways.push(Way { path: *path, port, given: 0, queue: f32::NAN });
-                all.links.extend(trace.iter().map(|link| self.link(port, *link)));
+                all.links.extend(trace.iter().map(|link| self.link(port, *link, fabric)));
             }
         }
         all
     }
+}
+
+/// Whether a link of the first plane is known to be dead in the plane of a port.
+fn is_dead(known: &PathView, fabric: &Fabric, port: u8, link: PortId) -> bool {
+    let in_plane = PortId(link.0 + u32::from(port) * fabric.ports_per_plane());
+    known.links().is_dead(fabric, in_plane)
 }
 
 /// How many ports of a NIC hosts choose from: those in planes. A bond chooses by itself.

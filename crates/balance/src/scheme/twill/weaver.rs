@@ -11,7 +11,8 @@ use crate::plan::{
     Starts, Subflow, Unsplit,
 };
 use rustc_hash::FxHashMap;
-use weft_fabric::{Fabric, PathId};
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{HostId, SwitchId, Time};
 
 /// Bytes on the wire that a packet has beside its payload, at the least (RoCE v2 in UDP, IPv4 and Ethernet).
@@ -186,7 +187,7 @@ impl Weaver {
         let windows = self.windows(fabric, dst);
         let number = self.network.queue();
         let port = |port: u8| Port {
-            ends: ends.map(|link| self.network.link(port, link)),
+            ends: ends.map(|link| self.network.link(port, link, fabric)),
             given: u64::from((port + ports - first) % ports),
         };
         Receiver {
@@ -308,11 +309,12 @@ impl Weaver {
     }
 
     /// The way to `dst` whose turn it is, of those of which nothing bad is known but `not`; else of those that are late, the
-    /// one that is least.
+    /// one that is least. One that is known to be dead only if all others are.
     fn choose(&mut self, now: Time, dst: HostId, not: Option<u32>, fabric: &Fabric) -> u32 {
         let chunk = self.chunk;
         let watches = self.config.late > 0;
         let receiver = self.receivers.get_mut(&dst).expect("it is known");
+        let some_are_dead = self.network.knows();
         let Known { ways, links, queues } =
             self.network.ways(fabric, self.host, dst, self.config.rotate);
         let others = || ways.ways.iter().enumerate().filter(|(at, _)| not != Some(*at as u32));
@@ -332,16 +334,25 @@ impl Weaver {
             }
             (barred, late)
         };
-        let next = others().min_by_key(|(_, way)| turn(way));
+        let is_dead = |at: usize| {
+            let all = || ways.links(at).iter().chain(receiver.ends(ways.ways[at].port));
+            some_are_dead && all().any(|link| links[*link as usize].is_dead)
+        };
+        let next = others().min_by_key(|(at, way)| (is_dead(*at), turn(way)));
         // The next one in turn is in no trouble as a rule, and others need no look.
         let next = match next.filter(|next| trouble(*next, 0.0) != (0, Time::ZERO)) {
             None => next,
             Some(_) => {
                 let least = ways.waits(links, now);
-                others().min_by_key(|other| (trouble(*other, least), turn(other.1)))
+                others()
+                    .min_by_key(|other| (is_dead(other.0), trouble(*other, least), turn(other.1)))
             }
         };
-        let at = next.map_or(0, |(at, _)| at);
+        let stays = not.map(|not| not as usize).filter(|not| !is_dead(*not));
+        let at = match next {
+            Some((at, _)) if is_dead(at) => stays.unwrap_or(at),
+            next => next.map_or(0, |(at, _)| at),
+        };
         let most = ways.ways.iter().map(|way| way.given).max().unwrap_or(0);
         let way = &mut ways.ways[at];
         give(&mut way.given, most, chunk);
@@ -513,6 +524,10 @@ impl Plan for Weaver {
             }
         }
         self.pump(now, fabric, out);
+    }
+
+    fn learn(&mut self, _: Time, view: &Arc<PathView>, fabric: &Fabric) {
+        self.network.learn(view, fabric);
     }
 
     fn port(&self, chunk: u32) -> Option<u8> {

@@ -84,8 +84,8 @@ fn kind() -> impl Strategy<Value = FailureKind> {
         (1u64..100_000, 1u64..20_000, any::<bool>()).prop_map(|(every, length, regular)| {
             FailureKind::Flaky { every: Time::ns(every), length: Time::ns(length), regular }
         }),
-        (detect, queued).prop_map(|(detect, queued)| {
-            FailureKind::Down { detect: detect.map(Time::ns), queued }
+        (detect, queued, any::<bool>()).prop_map(|(detect, queued, hosts_know)| {
+            FailureKind::Down { detect: detect.map(Time::ns), queued, hosts_know }
         }),
     ]
 }
