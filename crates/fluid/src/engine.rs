@@ -163,6 +163,7 @@ impl<'a> Engine<'a> {
     pub(crate) fn start(&mut self) {
         self.set_capacities();
         self.start_failures();
+        self.know_from_start();
         for (id, message) in self.config.workload.messages().enumerate() {
             if self.unmet[id.0 as usize] == 0 {
                 self.agenda.push(message.start, What::Post(id));

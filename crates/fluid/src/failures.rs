@@ -86,6 +86,13 @@ impl Engine<'_> {
         }
     }
 
+    /// What routing knows from the start, hosts know before they post the first message.
+    pub(crate) fn know_from_start(&mut self) {
+        if self.trouble.learning.first().is_some_and(|first| first.at == Time::ZERO) {
+            self.learn(0);
+        }
+    }
+
     /// Links carry what failures leave of them now.
     pub(crate) fn set_capacities(&mut self) {
         let (fabric, failures, now) = (self.config.fabric, &self.config.failures, self.now);

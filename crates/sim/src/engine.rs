@@ -97,11 +97,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             engine.bulk = Bulk::new(processes.switches(), processes.most_links());
             engine.agenda.hand_out_whole(engine.bulk.processes.clone());
         }
+        // Before ranks post: hosts know then what is known from the start.
+        engine.schedule_faults();
         engine.start_ranks();
         if engine.probes.are_any() {
             engine.agenda.push_for_all(Event::new(Time::ZERO, Class::Sample, 0));
         }
-        engine.schedule_faults();
         engine
     }
 
