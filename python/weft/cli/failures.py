@@ -21,7 +21,8 @@ Fail = Annotated[
         help="Have a link or a switch fail: leaf-0:spine-1 is down, and routing and hosts know; "
         "@50us or @50%: it fails then, in percent of the lower bound on the completion time, and "
         "routing learns of it after `detect`, hosts by time-outs. degraded,lost=0.5 or "
-        "flaky,every=100us,length=10us: another kind; keys as in [failures.NAME]. May be given several times: fail-1, fail-2, ...",
+        "flaky,every=100us,length=10us: another kind; keys as in [failures.NAME]. May be given "
+        "several times: fail-1, fail-2, ...",
     ),
 ]
 
