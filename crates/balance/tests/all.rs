@@ -11,6 +11,7 @@ mod ethereal_weighted;
 mod hashing;
 mod hpn;
 mod in_network;
+mod known;
 mod mp_rdma;
 mod mrc;
 mod one_home;

@@ -17,6 +17,7 @@ mod fairness;
 mod fidelity;
 mod job_mistakes;
 mod jobs;
+mod known_failures;
 mod matrix;
 mod mistakes;
 mod plan_bounds;

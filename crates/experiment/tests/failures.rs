@@ -129,7 +129,8 @@ fn whole_switches() {
     assert_eq!(
         written(&spines),
         "{\"links\":[],\"switches\":[\"spine-0\",\"spine-1\"],\"kind\":\"down\",\
-         \"detect\":\"100ms\",\"queued\":\"drains\",\"start\":\"0ns\",\"duration\":\"forever\"}"
+         \"detect\":\"100ms\",\"queued\":\"drains\",\"hosts_know\":true,\
+         \"start\":\"0ns\",\"duration\":\"forever\"}"
     );
     let drawn = with("tier = \"spines\"\ncount = 2\nkind = \"down\"");
     assert_eq!(named(&drawn), named(&spines));

@@ -1,8 +1,6 @@
 //! A link that is dead before anything begins, and of which routing knows: no scheme sends into it.
 
-mod twill_runs;
-
-use twill_runs::{ALL_TO_ALL, column, run_over, slowdown, tables};
+use crate::twill_runs::{ALL_TO_ALL, column, run_over, slowdown, tables};
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::RunResult;
 
