@@ -1,5 +1,5 @@
 //! What the application sees. Each call puts an order into the engine's queue, or looks at what the
-//! engine has left.
+//! engine has left; and drives the engine for a while.
 
 #![expect(unsafe_code, reason = "callers vouch for memory that is sent and received in place")]
 
@@ -84,6 +84,7 @@ impl Drop for Region {
 /// A send or receive under way. Dropping it does not end it.
 #[derive(Debug)]
 pub struct Request {
+    shared: Arc<Shared>,
     status: Arc<Status>,
 }
 
@@ -211,6 +212,7 @@ impl Listener {
         if !self.shared.process.is_current() {
             return Err(CommError::forked());
         }
+        self.shared.drive();
         let mut inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Some(arrival) = inbox.pop_front() else {
             self.shared.check()?;
@@ -239,6 +241,9 @@ impl Connecting {
         if let Err(error) = half.check() {
             self.half = None;
             return Err(error);
+        }
+        if !half.state.is_open() {
+            half.shared.drive();
         }
         if !half.state.is_open() {
             return Ok(None);
@@ -272,7 +277,7 @@ impl SendChannel {
         let status = Status::new(state.clone());
         let body = if len == 0 { Span::EMPTY } else { Span::new(start.cast_mut(), len) };
         shared.order(Order::Send { channel: *channel, body, tag, status: status.clone() });
-        Ok(Some(Request { status }))
+        Ok(Some(Request { shared: shared.clone(), status }))
     }
 }
 
@@ -308,7 +313,7 @@ impl RecvChannel {
         };
         let buffers = buffers.iter().map(place).collect();
         shared.order(Order::Receive { channel: *channel, buffers, status: status.clone() });
-        Ok(Some(Request { status }))
+        Ok(Some(Request { shared: shared.clone(), status }))
     }
 }
 
@@ -340,11 +345,15 @@ impl Drop for Half {
 }
 
 impl Request {
-    /// The sizes, if it is done. From any thread, as often as one likes.
+    /// The sizes, if it is done; else it moves bytes for a while. From any thread, as often as one likes.
     ///
     /// # Errors
     /// If the channel has failed.
     pub fn test(&self) -> Result<Option<Sizes>, CommError> {
+        if let Some(sizes) = self.status.test()? {
+            return Ok(Some(sizes));
+        }
+        self.shared.drive();
         self.status.test()
     }
 }

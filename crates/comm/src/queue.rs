@@ -1,4 +1,4 @@
-//! Orders to the engine: handed over without waiting, and without waking an engine that is awake.
+//! Orders to the engine: handed over without waiting, and without waking a thread that is awake.
 
 use crate::threads::{AtomicUsize, Mutex, MutexGuard};
 use std::sync::PoisonError;
@@ -41,24 +41,32 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Hands over `order`, and wakes the engine if it sleeps. Of an engine that is gone nobody hears.
-    pub(crate) fn push(&self, order: T, waker: &impl Wake) {
+    /// Hands over `order`: whoever does so has it taken, or wakes the sleeper. Of an engine that is gone
+    /// nobody hears.
+    pub(crate) fn push(&self, order: T) {
         let mut inner = self.lock();
-        if inner.closed {
-            return;
+        if !inner.closed {
+            inner.orders.push(order);
+            self.count.store(inner.orders.len(), Ordering::Release);
         }
-        inner.orders.push(order);
-        self.count.store(inner.orders.len(), Ordering::Release);
-        let sleeps = std::mem::take(&mut inner.sleeps);
-        drop(inner);
+    }
+
+    /// Wakes the thread that sleeps until there are orders, if it does.
+    pub(crate) fn wake_sleeper(&self, waker: &impl Wake) {
+        let sleeps = std::mem::take(&mut self.lock().sleeps);
         if sleeps {
             waker.wake();
         }
     }
 
+    /// Whether there are no orders. One that is just coming may not be seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
     /// Takes all orders into `out`, which is empty. One that is just coming may be left for later.
     pub(crate) fn take(&self, out: &mut Vec<T>) {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if self.is_empty() {
             return;
         }
         let mut inner = self.lock();
@@ -148,7 +156,8 @@ mod loom_tests {
                 let shared = shared.clone();
                 move || {
                     for number in first..first + count {
-                        shared.0.push(number, &shared.1);
+                        shared.0.push(number);
+                        shared.0.wake_sleeper(&shared.1);
                     }
                 }
             };

@@ -7,7 +7,7 @@ use std::io::{self, IoSlice};
 use std::mem::offset_of;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// Peers that may wait to be taken in.
@@ -95,11 +95,20 @@ pub(crate) fn close_listener(listener: &TcpListener) {
 }
 
 /// Whether somebody waits to be taken in.
-#[expect(unsafe_code, reason = "std has no poll")]
 pub(crate) fn is_knocked_at(listener: &TcpListener) -> bool {
-    let mut one = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: the place is one structure, and it waits for nothing.
-    unsafe { libc::poll(&mut one, 1, 0) == 1 }
+    wait_readable(listener.as_raw_fd(), Duration::ZERO)
+}
+
+/// Waits until `file` has something to read, or `most` is over. Whether it has.
+#[expect(unsafe_code, reason = "std has no poll")]
+pub(crate) fn wait_readable(file: RawFd, most: Duration) -> bool {
+    let mut one = libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
+    let limit = libc::timespec {
+        tv_sec: most.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(most.subsec_nanos() as i32),
+    };
+    // SAFETY: the place is one structure, the limit outlives the call, and no mask is given.
+    unsafe { libc::ppoll(&mut one, 1, &limit, std::ptr::null()) == 1 }
 }
 
 /// Whether somebody else has the port.

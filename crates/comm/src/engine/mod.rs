@@ -1,9 +1,10 @@
-//! The engine of an endpoint: one thread that owns all its sockets.
+//! The engine of an endpoint: it owns all its sockets, and one thread at a time drives it.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`connection`] | a socket: what it carries, whether it may read and write |
 //! | [`start`] | the sockets and the thread |
+//! | [`progress`] | who drives it: those who ask, else the thread |
 //! | [`sending`], [`hearing`] | sending halves of channels: what they write, and what they hear |
 //! | [`pending`] | connections that have not said who they are: who knows the secret gets a lane |
 //! | [`receiving`] | receiving halves |
@@ -27,6 +28,7 @@ mod hearing;
 mod lanes;
 mod pending;
 mod planning;
+mod progress;
 mod rdma;
 mod receiving;
 mod room;
@@ -53,8 +55,9 @@ use absent::Absent;
 use connection::{Broken, Connection, Role};
 use even_split::EvenSplit;
 use mio::net::TcpListener;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Interest, Poll, Token, Waker};
 use planning::{LanePart, Planning};
+use progress::Progress;
 use receiving::{Listening, Receiving};
 use room::Spare;
 use rustc_hash::FxHashMap;
@@ -72,12 +75,6 @@ const LISTENER: Token = Token(1);
 const QUEUES: usize = usize::MAX - 1;
 /// Tokens of connections begin here, and none is given twice.
 const FIRST: usize = 2;
-/// Turns of connections before orders and events are looked at.
-const TURNS: usize = 16;
-/// How long an engine that runs out of work looks again before it sleeps.
-const SPIN: Duration = Duration::from_micros(20);
-/// epoll counts milliseconds.
-const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// What still has to leave when an endpoint is dropped gets so long.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -122,6 +119,7 @@ pub(crate) enum Order {
 pub(crate) struct Shared {
     orders: Queue<Order>,
     waker: Waker,
+    progress: Progress,
     dead: Arc<AtomicBool>,
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
@@ -137,10 +135,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Hands over an order. Nobody hears those of a child that was forked.
+    /// Hands over an order, and has it carried out. Nobody hears those of a child that was forked.
     pub(crate) fn order(&self, order: Order) {
         if self.process.is_current() {
-            self.orders.push(order, &self.waker);
+            self.orders.push(order);
+            self.drive();
         }
     }
     /// The state of a new channel.
@@ -208,87 +207,6 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    fn run(mut self) {
-        let mut events = Events::with_capacity(256);
-        let mut orders = Vec::new();
-        let mut busy_until = self.now;
-        let mut stop_at: Option<Instant> = None;
-        loop {
-            self.now = Instant::now();
-            self.shared.orders.take(&mut orders);
-            let mut busy = !orders.is_empty();
-            for order in orders.drain(..) {
-                if !self.handle(order) {
-                    stop_at.get_or_insert(self.now + LAST);
-                    self.leave_all();
-                }
-            }
-            busy |= self.poll_links();
-            self.match_and_tell();
-            self.plan();
-            for _ in 0..TURNS {
-                let Some(token) = self.ready.pop_front() else { break };
-                busy = true;
-                self.take_turn(token);
-            }
-            self.match_and_tell();
-            self.plan();
-            if self.now >= self.next_look {
-                self.look_at_times();
-            }
-            self.look_at_chunks();
-            if stop_at.is_some_and(|at| self.connections.is_empty() || self.now >= at) {
-                return;
-            }
-            if busy {
-                busy_until = self.now + SPIN;
-            }
-            let batch = self.planning.as_ref().and_then(Planning::deadline);
-            let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
-            let nothing = self.ready.is_empty() && self.cuts.is_empty() && !self.knocking;
-            let idle = nothing && self.now >= busy_until && !soon;
-            let sleeps = idle && self.links_may_sleep() && self.shared.orders.fall_asleep();
-            let chunk = self.planning.as_mut().and_then(Planning::chunk_due);
-            let wait = match sleeps {
-                true => [batch, chunk]
-                    .into_iter()
-                    .flatten()
-                    .fold(self.next_look, Instant::min)
-                    .saturating_duration_since(self.now),
-                false => Duration::ZERO,
-            };
-            let polled = self.poll.poll(&mut events, Some(wait));
-            if sleeps {
-                self.shared.orders.wake_up();
-            }
-            if let Err(error) = polled
-                && error.kind() != io::ErrorKind::Interrupted
-            {
-                return;
-            }
-            self.now = Instant::now();
-            for event in &events {
-                busy_until = self.now + SPIN;
-                match event.token() {
-                    WAKER => {}
-                    LISTENER => self.knocking = true,
-                    Token(token) => {
-                        let Some(connection) = self.connections.get_mut(&token) else { continue };
-                        connection.readable |= event.is_readable() || event.is_error();
-                        connection.ending |= event.is_read_closed() || event.is_error();
-                        connection.writable |= event.is_writable() || event.is_error();
-                        self.line_up(token);
-                    }
-                }
-            }
-            // Last in a round: before anybody is heard, orders are taken, and with them the listener that
-            // was there before its handle was given away.
-            if self.knocking {
-                self.take_in();
-            }
-        }
-    }
-
     /// Does what the application asks. Whether the engine goes on.
     fn handle(&mut self, order: Order) -> bool {
         match order {

@@ -92,7 +92,9 @@ impl Engine {
             (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
             _ => (Key::Even(0), LanePath::ANY),
         };
-        let mut half = SendHalf::new(self.config.checksum);
+        // What stays in this host is no packet on any wire.
+        let stays = to.address.ip() == &self.config.address || to.address.ip().is_loopback();
+        let mut half = SendHalf::new(self.config.checksum && !stays);
         if planning.is_some_and(|it| it.watches) && dst.is_some() {
             half.allow_repeats();
         }

@@ -2,6 +2,7 @@
 
 use super::even_split::EvenSplit;
 use super::planning::Planning;
+use super::progress::Progress;
 use super::room::Spare;
 use super::{Engine, FIRST, LISTENER, Shared, WAKER, rdma};
 use crate::handle::{Parts, SECRET};
@@ -60,6 +61,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     let shared = Arc::new(Shared {
         orders: Queue::default(),
         waker,
+        progress: Progress::default(),
         dead: Arc::default(),
         numbers: AtomicU64::new(0),
         parts,
@@ -104,7 +106,9 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     engine.watch_queues();
     engine.keep_spare();
     let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
-    let spawned = builder.spawn(move || engine.run());
+    let file = shared.progress.begin(engine);
+    let engine = shared.clone();
+    let spawned = builder.spawn(move || engine.stand_by(file));
     let thread = spawned.map_err(system("cannot start a thread".into()))?;
     Ok((shared, thread))
 }

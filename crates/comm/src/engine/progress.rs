@@ -1,0 +1,235 @@
+//! Who drives the engine: whoever asks what has become of a request, a bounded round each time; and a
+//! thread of the endpoint, where nobody has asked for [`STAND_BY`].
+//!
+//! A thread that asks has its core anyway, and bytes that it moves itself need no other thread to be woken.
+//! Where several endpoints share one asking thread, it comes by too seldom for all of them, and their own
+//! threads go to work.
+
+use super::{Engine, FIRST, LAST, LISTENER, Order, Shared, WAKER};
+use crate::tcp;
+use mio::{Events, Token};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// Turns of connections in a round: of the endpoint's thread, and of one that only asks.
+const TURNS: usize = 16;
+const FEW_TURNS: usize = 4;
+/// How long the endpoint's thread leaves the engine to those who ask.
+const STAND_BY: Duration = Duration::from_micros(100);
+/// How long it looks again, where it has run out of work, before it sleeps.
+const SPIN: Duration = Duration::from_micros(20);
+/// Shorter sleeps are not worth it.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+
+/// The engine, for one thread at a time.
+#[derive(Default)]
+pub(crate) struct Progress {
+    rounds: Mutex<Option<Box<Rounds>>>,
+    /// Rounds of those who ask.
+    asked: AtomicU64,
+}
+
+/// What goes round.
+struct Rounds {
+    engine: Engine,
+    events: Events,
+    orders: Vec<Order>,
+    /// When it gives up what still has to leave.
+    stop_at: Option<Instant>,
+    /// The last round had something to do.
+    busy: bool,
+    /// The endpoint's thread looks again then.
+    sleeps_until: Option<Instant>,
+}
+
+/// What is left after a round.
+enum Left {
+    /// The engine is over.
+    Nothing,
+    /// Something to do at once.
+    Work,
+    /// Something to do at this time, if nothing comes before.
+    Until(Instant),
+}
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Progress").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+impl Progress {
+    /// Puts the engine where threads find it. What becomes readable when it has something to do.
+    pub(super) fn begin(&self, engine: Engine) -> RawFd {
+        let file = engine.poll.as_raw_fd();
+        let (events, orders) = (Events::with_capacity(256), Vec::new());
+        let rounds =
+            Rounds { engine, events, orders, stop_at: None, busy: false, sleeps_until: None };
+        *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(rounds));
+        file
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<Rounds>>>> {
+        match self.rounds.try_lock() {
+            Ok(rounds) => Some(rounds),
+            // An engine that panics is taken out before the lock is let go.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl Shared {
+    /// A round of the engine in this thread, unless another one is at it.
+    pub(crate) fn drive(&self) {
+        if !self.process.is_current() {
+            return;
+        }
+        let Some(mut rounds) = self.progress.try_lock() else {
+            // Whoever is at it may have looked at orders before the last one came.
+            return self.orders.wake_sleeper(&self.waker);
+        };
+        let wakes = match round(&mut rounds, FEW_TURNS) {
+            Left::Nothing | Left::Work => true,
+            Left::Until(at) => {
+                let until = rounds.as_ref().and_then(|rounds| rounds.sleeps_until);
+                until.is_some_and(|until| at < until)
+            }
+        };
+        drop(rounds);
+        self.progress.asked.fetch_add(1, Ordering::Relaxed);
+        if wakes || !self.orders.is_empty() {
+            self.orders.wake_sleeper(&self.waker);
+        }
+    }
+
+    /// What the endpoint's thread does, until the engine is over. `file` is as [`Progress::begin`] says.
+    pub(super) fn stand_by(&self, file: RawFd) {
+        let (mut seen, mut works) = (0, false);
+        let mut busy_until = Instant::now();
+        loop {
+            let asked = self.progress.asked.load(Ordering::Relaxed);
+            if asked != seen && !works {
+                seen = asked;
+                std::thread::sleep(STAND_BY);
+                continue;
+            }
+            // Whoever asks is at it.
+            let Some(mut rounds) = self.progress.try_lock() else {
+                std::thread::sleep(STAND_BY);
+                continue;
+            };
+            let left = round(&mut rounds, TURNS);
+            let Some(this) = rounds.as_mut().filter(|_| !matches!(left, Left::Nothing)) else {
+                // What it leaves behind is told before the lock is free.
+                *rounds = None;
+                return;
+            };
+            let now = this.engine.now;
+            if this.busy {
+                busy_until = now + SPIN;
+            }
+            let until = match left {
+                Left::Until(at) if at > now + SHORTEST_SLEEP => at,
+                _ => now,
+            };
+            works = matches!(left, Left::Work);
+            let sleeps = until > now
+                && now >= busy_until
+                && this.engine.links_may_sleep()
+                && self.orders.fall_asleep();
+            this.sleeps_until = sleeps.then_some(until);
+            drop(rounds);
+            if sleeps {
+                tcp::wait_readable(file, until.saturating_duration_since(now));
+                self.orders.wake_up();
+            }
+        }
+    }
+}
+
+/// A round of the engine, if it is there. One that panics is over: whoever waits hears of it.
+fn round(rounds: &mut Option<Box<Rounds>>, turns: usize) -> Left {
+    let Some(this) = rounds else { return Left::Nothing };
+    catch_unwind(AssertUnwindSafe(|| this.round(turns))).unwrap_or_else(|_| {
+        // The panic has been told on standard error.
+        *rounds = None;
+        Left::Nothing
+    })
+}
+
+impl Rounds {
+    fn round(&mut self, turns: usize) -> Left {
+        let Rounds { engine, events, orders, stop_at, .. } = self;
+        let polled = engine.poll.poll(events, Some(Duration::ZERO));
+        if polled.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+            return Left::Nothing;
+        }
+        engine.now = Instant::now();
+        engine.shared.orders.take(orders);
+        let mut busy = !orders.is_empty() || !events.is_empty();
+        engine.hear_events(events);
+        for order in orders.drain(..) {
+            if !engine.handle(order) {
+                stop_at.get_or_insert(engine.now + LAST);
+                engine.leave_all();
+            }
+        }
+        busy |= engine.poll_links();
+        engine.match_and_tell();
+        engine.plan();
+        for _ in 0..turns {
+            let Some(token) = engine.ready.pop_front() else { break };
+            busy = true;
+            engine.take_turn(token);
+        }
+        engine.match_and_tell();
+        engine.plan();
+        if engine.now >= engine.next_look {
+            engine.look_at_times();
+        }
+        engine.look_at_chunks();
+        // Last in a round: before anybody is heard, orders are taken, and with them the listener that
+        // was there before its handle was given away.
+        if engine.knocking {
+            engine.take_in();
+        }
+        self.busy = busy;
+        if stop_at.is_some_and(|at| engine.connections.is_empty() || engine.now >= at) {
+            return Left::Nothing;
+        }
+        engine.left()
+    }
+}
+
+impl Engine {
+    fn hear_events(&mut self, events: &Events) {
+        for event in events {
+            match event.token() {
+                WAKER => {}
+                LISTENER => self.knocking = true,
+                Token(token) => {
+                    debug_assert!(token >= FIRST);
+                    let Some(connection) = self.connections.get_mut(&token) else { continue };
+                    connection.readable |= event.is_readable() || event.is_error();
+                    connection.ending |= event.is_read_closed() || event.is_error();
+                    connection.writable |= event.is_writable() || event.is_error();
+                    self.line_up(token);
+                }
+            }
+        }
+    }
+
+    fn left(&mut self) -> Left {
+        if !self.ready.is_empty() || !self.cuts.is_empty() || self.knocking {
+            return Left::Work;
+        }
+        let planning = self.planning.as_mut();
+        let (batch, chunk) = planning.map_or((None, None), |it| (it.deadline(), it.chunk_due()));
+        Left::Until([batch, chunk].into_iter().flatten().fold(self.next_look, Instant::min))
+    }
+}
