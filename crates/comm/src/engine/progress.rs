@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 /// Turns of connections in a round: of the endpoint's thread, and of one that only asks.
 const TURNS: usize = 16;
 const FEW_TURNS: usize = 4;
-/// How long the endpoint's thread leaves the engine to those who ask.
+/// How long the endpoint's thread leaves the engine to those who ask: so long at first, and longer
+/// while they go on, since each look is a switch of threads.
 const STAND_BY: Duration = Duration::from_micros(100);
+const LONGEST_STAND_BY: Duration = Duration::from_micros(400);
 /// How long it looks again, where it has run out of work, before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
 /// Shorter sleeps are not worth it.
@@ -111,18 +113,19 @@ impl Shared {
     pub(super) fn stand_by(&self, file: RawFd) {
         let (mut seen, mut works) = (0, false);
         let mut busy_until = Instant::now();
+        let mut stand_by = STAND_BY;
         loop {
             let asked = self.progress.asked.load(Ordering::Relaxed);
-            if asked != seen && !works {
-                seen = asked;
-                std::thread::sleep(STAND_BY);
-                continue;
-            }
-            // Whoever asks is at it.
-            let Some(mut rounds) = self.progress.try_lock() else {
-                std::thread::sleep(STAND_BY);
+            let is_driven = asked != seen && !works;
+            seen = asked;
+            // Where it is locked, whoever asks is at it.
+            let rounds = if is_driven { None } else { self.progress.try_lock() };
+            let Some(mut rounds) = rounds else {
+                std::thread::sleep(stand_by);
+                stand_by = LONGEST_STAND_BY.min(2 * stand_by);
                 continue;
             };
+            stand_by = STAND_BY;
             let left = round(&mut rounds, TURNS);
             let Some(this) = rounds.as_mut().filter(|_| !matches!(left, Left::Nothing)) else {
                 // What it leaves behind is told before the lock is free.
