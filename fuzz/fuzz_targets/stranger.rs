@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 use weft_comm::handle::Parts;
-use weft_comm::wire::{HEADER, HELLO};
+use weft_comm::wire::{ChannelKey, HEADER, HELLO, Hello, NONCE};
 use weft_comm::{Backend, Buffer, Endpoint, EndpointConfig, Listener, RecvChannel, SendChannel};
 
 struct Honest {
@@ -36,6 +36,7 @@ fn begin() -> Honest {
         path_time_out: Duration::from_secs(1),
         give_up: Duration::from_secs(5),
         checksum: true,
+        job_key: Default::default(),
         line_bps: 0,
     };
     let endpoint = Endpoint::open(config).expect("a port is free");
@@ -88,7 +89,8 @@ impl Honest {
         }
     }
 
-    fn call(&self, bytes: &[u8]) -> std::io::Result<()> {
+    /// Says `bytes`, whose hello proves to know the secret, or not.
+    fn call(&self, bytes: &mut [u8], proves: bool) -> std::io::Result<()> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         // From one of many addresses, or ports would run out.
         let [_, a, b, c] = (self.tried & 0x00FF_FFFF).to_be_bytes();
@@ -97,6 +99,16 @@ impl Honest {
         socket.connect(&self.parts.address.into())?;
         let mut stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+        if proves && let Some((hello, _)) = bytes.split_first_chunk_mut::<HELLO>() {
+            let mut challenge = [0; HEADER + NONCE];
+            stream.read_exact(&mut challenge)?;
+            if let Ok(mut said) = Hello::decode(hello) {
+                let key = ChannelKey::new(&[], &self.parts.secret);
+                let nonce = challenge[HEADER..].try_into().expect("so long");
+                said.prove(&key, nonce);
+                *hello = said.encode();
+            }
+        }
         stream.write_all(bytes)?;
         let _ = stream.read(&mut [0; 256]);
         Ok(())
@@ -107,6 +119,7 @@ fuzz_target!(|data: &[u8]| {
     HONEST.with_borrow_mut(|honest| {
         let Some((how, data)) = data.split_first() else { return };
         let mut bytes = data.to_vec();
+        let mut proves = false;
         if how & 1 == 1 && bytes.len() >= HELLO {
             // A hello for the listener, which the secret opens or does not.
             bytes[..8].copy_from_slice(b"weftlane");
@@ -114,7 +127,7 @@ fuzz_target!(|data: &[u8]| {
             bytes[10] = 0;
             bytes[16..20].copy_from_slice(&honest.parts.listener.to_be_bytes());
             if how & 2 == 2 {
-                bytes[32..48].copy_from_slice(&honest.parts.secret);
+                proves = true;
             }
             Honest::meant(&mut bytes[..HELLO], HELLO);
             if how & 4 == 4 {
@@ -122,7 +135,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         // A full table of sockets is the fuzzer's own trouble.
-        let _ = honest.call(&bytes);
+        let _ = honest.call(&mut bytes, proves);
         while let Ok(Some(channel)) = honest.listener.try_accept() {
             drop(channel);
         }

@@ -24,6 +24,7 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
         path_time_out: Duration::from_secs(4),
         give_up: Duration::from_secs(20),
         checksum: true,
+        job_key: Default::default(),
         line_bps: 0,
     }
 }

@@ -24,6 +24,7 @@ fn open(last: u8, connections: u32, checksum: bool) -> Result<Endpoint, CommErro
         path_time_out: Duration::from_secs(1),
         give_up: Duration::from_secs(10),
         checksum,
+        job_key: Default::default(),
         line_bps: 0,
     })
 }

@@ -130,7 +130,8 @@ impl Endpoint {
         let secret = engine::random()?;
         let inbox = Arc::new(Inbox::default());
         let parts = Parts { listener: number, secret, ..self.shared.parts };
-        self.shared.order(Order::Listen { number, secret, inbox: inbox.clone() });
+        let key = self.shared.key(&secret);
+        self.shared.order(Order::Listen { number, key, inbox: inbox.clone() });
         Ok((Listener { shared: self.shared.clone(), number, inbox }, parts.encode()))
     }
 

@@ -32,6 +32,9 @@ pub struct EndpointConfig {
     pub give_up: Duration,
     /// Whether payload carries a check sum beyond TCP's.
     pub checksum: bool,
+    /// A secret of all processes of the job, at least 16 bytes: with it the handle of a listener alone lets
+    /// nobody join. Empty: there is none, and handles must not be overheard.
+    pub job_key: Arc<[u8]>,
     /// Line rate in bits per second, for schemes with shares of it; zero: not known.
     pub line_bps: u64,
 }

@@ -10,7 +10,7 @@ pub const SECRET: usize = 16;
 
 const MAGIC: [u8; 4] = *b"weft";
 /// Handles and lanes of another version are refused.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Address, port, number and secret of a listener, as bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use common::*;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use weft_comm::CommError;
 use weft_comm::handle::Parts;
-use weft_comm::wire::{HEADER, Header, Hello, Home, Kind};
+use weft_comm::wire::{ChannelKey, HEADER, HELLO, Header, Hello, Home, Kind, NONCE, Nonce, PROOF};
+use weft_comm::{CommError, Endpoint, EndpointConfig};
 
 /// A hello for a new channel at the listener of a handle.
 fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
@@ -18,7 +18,7 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         listener: parts.listener,
         host: u32::MAX,
         channel: 77,
-        secret: parts.secret,
+        nonce: [3; NONCE],
         next_group: 0,
         roce,
         known: false,
@@ -26,13 +26,26 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         over: false,
         extra: [0; 32],
         home: Home { life: 5, address: parts.address },
+        proof: [0; PROOF],
     }
+}
+
+/// A connection, and what it is challenged with.
+fn call(parts: &Parts) -> (TcpStream, Nonce) {
+    let mut stream = TcpStream::connect(parts.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("it can");
+    let mut bytes = [0; HEADER + NONCE];
+    stream.read_exact(&mut bytes).expect("it challenges");
+    let header = bytes.first_chunk().map(Header::decode).expect("a header").expect("a good one");
+    assert_eq!(header.kind, Kind::Challenge);
+    (stream, bytes[HEADER..].try_into().expect("a number"))
 }
 
 /// A connection that has said hello.
 fn greet(parts: &Parts, hello: &Hello) -> TcpStream {
-    let mut stream = TcpStream::connect(parts.address).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("it can");
+    let (mut stream, challenge) = call(parts);
+    let mut hello = *hello;
+    hello.prove(&ChannelKey::new(&[], &parts.secret), &challenge);
     stream.write_all(&hello.encode()).expect("it takes it");
     stream
 }
@@ -58,7 +71,7 @@ fn unknown_connections_are_turned_away_and_disturb_nobody() {
     let parts = Parts::decode(&handle).unwrap();
     let mut silent = TcpStream::connect(parts.address).unwrap();
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 200], b"weftlane", b"\x16\x03\x01"] {
-        let mut stream = TcpStream::connect(parts.address).unwrap();
+        let (mut stream, _) = call(&parts);
         stream.write_all(bytes).unwrap();
         if bytes.len() > 8 {
             assert!(is_turned_away(&mut stream));
@@ -124,11 +137,10 @@ fn a_lane_that_fails_as_it_begins_leaves_the_others_alone() {
 fn a_forked_child_keeps_nothing_open() {
     let b = open(2);
     let (_listener, handle) = b.listen().unwrap();
-    let address = Parts::decode(&handle).unwrap().address;
-    let mut unknown = TcpStream::connect(address).unwrap();
-    unknown.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
-    // Until it is taken in.
-    std::thread::sleep(Duration::from_millis(200));
+    let parts = Parts::decode(&handle).unwrap();
+    let address = parts.address;
+    // Challenged: it is taken in.
+    let (mut unknown, _) = call(&parts);
     // SAFETY: the child waits for its end, and does nothing else.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -151,4 +163,77 @@ fn a_forked_child_keeps_nothing_open() {
     }
     assert!(away, "the stranger still waits");
     assert!(shut, "the port is still open");
+}
+
+/// What the wire carried opens nothing a second time, and disturbs nobody.
+#[test]
+fn a_hello_that_was_overheard_is_worth_nothing() {
+    let b = open(2);
+    let (listener, handle) = b.listen().unwrap();
+    let parts = Parts::decode(&handle).unwrap();
+    let (mut stream, challenge) = call(&parts);
+    let mut said = hello(&parts, 0, false);
+    said.prove(&ChannelKey::new(&[], &parts.secret), &challenge);
+    let overheard: [u8; HELLO] = said.encode();
+    stream.write_all(&overheard).unwrap();
+    assert_eq!(hear(&mut stream).kind, Kind::Welcome);
+    // As it was, for another channel, and with a later connection.
+    let other = Hello { channel: 78, ..said }.encode();
+    let later = Hello { epoch: 9, ..said }.encode();
+    for bytes in [overheard, other, later] {
+        let (mut stranger, _) = call(&parts);
+        stranger.write_all(&bytes).unwrap();
+        assert!(is_turned_away(&mut stranger));
+    }
+    let receiving = listener.try_accept().unwrap().expect("the first one");
+    assert!(listener.try_accept().unwrap().is_none(), "a stranger has a channel");
+    let mut buffer = [0; 8];
+    let _received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    let kinds = std::iter::repeat_with(|| hear(&mut stream).kind);
+    assert!(kinds.take(10).any(|kind| kind == Kind::Clear), "the first connection is gone");
+}
+
+/// Somebody at the port of a listener who does not know its secret gets no data.
+#[test]
+fn a_welcome_from_a_stranger_is_none() {
+    let a = open(1);
+    let b = open(2);
+    let (_listener, handle) = b.listen().unwrap();
+    let impostor = std::net::TcpListener::bind("127.0.0.9:0").unwrap();
+    let std::net::SocketAddr::V4(address) = impostor.local_addr().unwrap() else { panic!("v4") };
+    let parts = Parts { address, ..Parts::decode(&handle).unwrap() };
+    let mut connecting = a.connect(&parts.encode()).unwrap();
+    let (mut stream, _) = impostor.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let say = |kind: Kind, body: &[u8]| {
+        let (len, check) = (body.len() as u32, crc32c::crc32c(body));
+        let header = Header { len, check, checked: true, ..Header::new(kind) };
+        [&header.encode()[..], body].concat()
+    };
+    stream.write_all(&say(Kind::Challenge, &[1; NONCE])).unwrap();
+    let mut hello = [0; HELLO];
+    stream.read_exact(&mut hello).unwrap();
+    assert_eq!(Hello::decode(&hello).unwrap().listener, parts.listener);
+    stream.write_all(&say(Kind::Welcome, &[1; PROOF])).unwrap();
+    assert!(is_turned_away(&mut stream));
+    assert!(!matches!(connecting.try_finish(), Ok(Some(_))));
+}
+
+/// Whoever has seen a handle, and not the key of the job, does not join.
+#[test]
+fn a_handle_without_the_key_of_the_job_opens_nothing() {
+    let with = |last, key: &[u8]| {
+        Endpoint::open(EndpointConfig { job_key: key.into(), ..config(last) }).unwrap()
+    };
+    let (a, b, other) = (with(1, b"our own key 1234"), with(2, b"our own key 1234"), open(3));
+    let (listener, handle) = b.listen().unwrap();
+    let mut stranger = other.connect(&handle).unwrap();
+    let start = Instant::now();
+    while stranger.try_finish().is_ok_and(|channel| channel.is_none()) {
+        assert!(start.elapsed() < Duration::from_secs(6), "neither in nor out");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(listener.try_accept().unwrap().is_none());
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 10_000), 10_000);
 }

@@ -74,6 +74,7 @@ fn unplanned(
             path_time_out: given.path_time_out,
             give_up: given.give_up,
             checksum: given.checksum,
+            job_key: given.key.clone(),
             line_bps: u64::from(speed) * 1_000_000,
         };
         devices.push(device(&one.name, one, endpoint, speed));
@@ -143,6 +144,7 @@ fn planned(
             path_time_out: given.path_time_out,
             give_up: given.give_up,
             checksum: given.checksum,
+            job_key: given.key.clone(),
             line_bps,
         };
         devices.push(device(&host.name, one, endpoint, speed));

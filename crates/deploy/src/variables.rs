@@ -3,6 +3,7 @@
 use crate::DeployError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use weft_units::{Time, parse_time};
 
@@ -70,6 +71,12 @@ pub const VARIABLES: &[Variable] = &[
          left out between virtual machines; 0: it does not",
     ),
     variable(
+        "WEFT_KEY_FILE",
+        "none",
+        "a file of 16 bytes or more that all processes of the job have and nobody else: who has seen how they \
+         meet (NCCL's bootstrap is not encrypted) still cannot join",
+    ),
+    variable(
         "WEFT_HOST",
         "by the addresses of this machine",
         "which hosts of the cluster this machine is: names or numbers, with commas between NICs",
@@ -86,6 +93,9 @@ pub const VARIABLES: &[Variable] = &[
     variable("WEFT_PROMETHEUS", "none", "statistics are served here, as 127.0.0.1:9400"),
     variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
 ];
+
+/// A key that is shorter can be guessed.
+const LEAST_KEY: usize = 16;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +132,7 @@ pub(crate) struct Given {
     pub(crate) path_time_out: Duration,
     pub(crate) give_up: Duration,
     pub(crate) checksum: bool,
+    pub(crate) key: Arc<[u8]>,
     pub(crate) hosts: Vec<String>,
     pub(crate) ifname: Option<String>,
     pub(crate) rdma_device: Option<(String, u8)>,
@@ -176,6 +187,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         path_time_out,
         give_up,
         checksum: get("WEFT_CHECKSUM").flag()?.unwrap_or(true),
+        key: get("WEFT_KEY_FILE").secret()?,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,
         rdma_device: get("WEFT_RDMA_DEVICE").device()?,
@@ -212,6 +224,21 @@ impl Text {
             _ if most == u64::MAX => Err(self.wrong("is no whole number; use 0 or more")),
             _ => Err(self.wrong(&format!("is out of range; use {least} to {most}"))),
         }
+    }
+
+    /// The bytes of a file; none where it is not given.
+    fn secret(self) -> Result<Arc<[u8]>, DeployError> {
+        let Some(path) = &self.text else { return Ok(Arc::default()) };
+        let bytes = std::fs::read(path)
+            .map_err(|error| self.wrong(&format!("cannot be read: {error}; give a file")))?;
+        if bytes.len() < LEAST_KEY {
+            let what = format!(
+                "has {} bytes; make {LEAST_KEY} or more: head -c 32 /dev/urandom > {path}",
+                bytes.len()
+            );
+            return Err(self.wrong(&what));
+        }
+        Ok(bytes.into())
     }
 
     fn word<T: Copy>(self, words: &[(&str, T)]) -> Result<Option<T>, DeployError> {

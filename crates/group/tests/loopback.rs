@@ -23,6 +23,7 @@ fn endpoint() -> Arc<Endpoint> {
         path_time_out: Duration::from_millis(500),
         give_up: Duration::from_secs(3),
         checksum: true,
+        job_key: Arc::default(),
         line_bps: 0,
     };
     Arc::new(Endpoint::open(config).expect("a free port"))

@@ -40,7 +40,9 @@ impl Sink for Answer {
         Err(WireError::Nonsense("data for a question"))
     }
     fn end(&mut self, header: &Header, _: &[u8]) -> Result<(), WireError> {
-        self.0.get_or_insert(header.kind);
+        if header.kind != Kind::Challenge {
+            self.0.get_or_insert(header.kind);
+        }
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::rdma;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
-use crate::wire::{HELLO, Home, WireError};
+use crate::wire::{ChannelKey, HELLO, Hello, Home, Nonce, Welcome, WireError};
 use crate::{process, tcp};
 use mio::net::TcpStream;
 use std::io::{self, IoSlice, Read};
@@ -27,6 +27,8 @@ pub(super) struct Connection {
     pub(super) ending: bool,
     /// It is in line for a turn.
     pub(super) queued: bool,
+    /// What it says as soon as it is challenged.
+    pub(super) greeting: Option<Box<Greeting>>,
     /// Small things that go before `out`: hellos, and all that receivers say.
     pub(super) small: Vec<u8>,
     pub(super) out: Outflow,
@@ -44,11 +46,28 @@ pub(super) struct Connection {
     pub(super) grew: Instant,
 }
 
+/// How a connection begins, at the side that has opened it.
+#[derive(Debug)]
+pub(super) struct Greeting {
+    pub(super) hello: Hello,
+    pub(super) key: ChannelKey,
+    /// What it was challenged with.
+    pub(super) challenge: Option<Nonce>,
+}
+
+impl Greeting {
+    /// Whether the welcome is that of the listener.
+    pub(super) fn is_answered(&self, welcome: &Welcome, next: u64) -> bool {
+        let numbers = self.challenge.as_ref().map(|challenge| (&self.hello.nonce, challenge));
+        numbers.is_some_and(|numbers| welcome.is_proven(&self.key, numbers, next))
+    }
+}
+
 /// What it is for.
 #[derive(Debug)]
 pub(super) enum Role {
     /// Somebody has connected and not said who it is.
-    Stranger { hello: [u8; HELLO], have: usize, since: Instant, from: Ipv4Addr },
+    Stranger { challenge: Nonce, hello: [u8; HELLO], have: usize, since: Instant, from: Ipv4Addr },
     /// A lane of a sending half.
     Send { channel: u32, lane: u16 },
     /// A lane of a receiving half.
@@ -105,6 +124,7 @@ impl Connection {
             writable: true,
             ending: false,
             queued: false,
+            greeting: None,
             small: Vec::new(),
             out: Outflow::default(),
             inflow: Inflow::default(),
@@ -123,6 +143,16 @@ impl Connection {
             true => &mut self.said,
             false => &mut self.small,
         }
+    }
+
+    /// Says hello to whoever has drawn this number.
+    pub(super) fn answer_challenge(&mut self, challenge: &Nonce) -> Result<(), WireError> {
+        let fresh = self.greeting.as_mut().filter(|greeting| greeting.challenge.is_none());
+        let Some(greeting) = fresh else { return Err(WireError::Nonsense("a second challenge")) };
+        greeting.challenge = Some(*challenge);
+        greeting.hello.prove(&greeting.key, challenge);
+        self.small.extend_from_slice(&greeting.hello.encode());
+        Ok(())
     }
 
     /// Writes `small` as far as it goes, and what was said.

@@ -88,7 +88,9 @@ impl Engine {
                 self.check_leaving(number);
                 return Ok(());
             }
-            Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
+            Kind::Data | Kind::Challenge => {
+                return Err(WireError::Nonsense("what a receiver does not say"));
+            }
         }
         self.complete(number, lane, completed);
         Ok(())

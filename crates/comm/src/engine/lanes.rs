@@ -1,16 +1,15 @@
 //! Connections of lanes: opened when there is something to carry, lost, and opened again.
 
-use super::Engine;
 use super::absent::{REFUSALS, REFUSED_FOR, gone};
-use super::connection::{Broken, Connection, Role};
+use super::connection::{Broken, Connection, Greeting, Role};
 use super::planning::LanePart;
 use super::room::is_fault;
 use super::routes::{Key, LanePath};
-use super::sending::Sending;
+use super::sending::{Heard, Sending};
+use super::{Engine, random, read};
 use crate::error::{explain, is_local};
-use crate::handle::SECRET;
 use crate::statistics::Place;
-use crate::wire::{Hello, WireError};
+use crate::wire::{Hello, NONCE, Nonce, PROOF, WireError};
 use crate::{CommError, tcp};
 use std::io;
 use std::net::Shutdown;
@@ -179,7 +178,7 @@ impl Engine {
             listener: 0,
             host: self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0),
             channel: 0,
-            secret: [0; SECRET],
+            nonce: [0; NONCE],
             next_group: 0,
             roce: false,
             known: false,
@@ -187,6 +186,7 @@ impl Engine {
             over: false,
             extra: [0; 32],
             home: self.shared.home(),
+            proof: [0; PROOF],
         }
     }
 
@@ -197,6 +197,10 @@ impl Engine {
             return;
         }
         let plain = self.hello();
+        let nonce: Nonce = match random() {
+            Ok(nonce) => nonce,
+            Err(error) => return self.try_later(number, lane, &io::Error::other(error)),
+        };
         let Some(sending) = self.sending.get_mut(number) else { return };
         let known = sending.state.is_open();
         let roce = sending.roce;
@@ -208,9 +212,9 @@ impl Engine {
             epoch: this.epoch,
             listener: sending.to.listener,
             channel: sending.channel,
-            secret: sending.to.secret,
             next_group: sending.half.next_group(),
             known,
+            nonce,
             ..plain
         };
         let to = sending.to.address;
@@ -248,8 +252,9 @@ impl Engine {
             }
             Some(Err(error)) => return self.try_later(number, lane, &io::Error::other(error)),
         };
-        connection.small.extend_from_slice(&hello.encode());
         let Some(sending) = self.sending.get_mut(number) else { return };
+        let greeting = Greeting { hello, key: sending.key, challenge: None };
+        connection.greeting = Some(Box::new(greeting));
         let this = &mut sending.lanes[usize::from(lane)];
         let before = std::mem::replace(&mut this.place, (*to.ip(), this.way.path, port));
         self.counts.fold(before, sending.to.host);
@@ -453,6 +458,9 @@ impl Engine {
 
     pub(super) fn turn_leaving(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
+        if connection.greeting.as_ref().is_some_and(|greeting| greeting.challenge.is_none()) {
+            return self.turn_challenged(token);
+        }
         let written = connection.write_small();
         if written.is_ok()
             && connection.small.is_empty()
@@ -466,6 +474,19 @@ impl Engine {
             Ok(true) => self.line_up(token),
             Ok(false) => {}
             Err(_) => drop(self.connections.remove(&token)),
+        }
+    }
+
+    /// Waits for a challenge, where the answer is the last that is to be said.
+    fn turn_challenged(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let mut heard = Heard::default();
+        let read = read(connection, &mut heard);
+        let answered = heard.challenge.map(|challenge| connection.answer_challenge(&challenge));
+        match (answered, read) {
+            (Some(Ok(())), _) => self.turn_leaving(token),
+            (None, Ok(_)) => {}
+            _ => drop(self.connections.remove(&token)),
         }
     }
 }

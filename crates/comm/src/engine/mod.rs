@@ -49,7 +49,7 @@ use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::threads::AtomicBool;
-use crate::wire::{Home, Slot};
+use crate::wire::{ChannelKey, Home, Slot};
 use crate::{CommError, EndpointConfig, Hint, Process, process, tcp};
 use absent::Absent;
 use connection::{Broken, Connection, Role};
@@ -83,7 +83,7 @@ const LAST: Duration = Duration::from_secs(2);
 pub(crate) enum Order {
     Listen {
         number: u32,
-        secret: [u8; SECRET],
+        key: ChannelKey,
         inbox: Arc<Inbox>,
     },
     Unlisten(u32),
@@ -128,6 +128,8 @@ pub(crate) struct Shared {
     pub(crate) process: Process,
     /// What tells it apart from others at the same port.
     life: u64,
+    /// What all processes of the job know; empty: nothing.
+    job: Arc<[u8]>,
     /// What the device knows of memory, where there is one.
     pub(crate) memory: Option<Arc<Memory>>,
     /// Why there is none, where one was wanted.
@@ -145,6 +147,10 @@ impl Shared {
     /// The state of a new channel.
     pub(crate) fn new_channel_state(&self) -> Arc<ChannelState> {
         Arc::new(ChannelState::new(self.dead.clone(), self.process))
+    }
+    /// What whoever has the handle of a listener with this secret knows, if it is of this job.
+    pub(crate) fn key(&self, secret: &[u8; SECRET]) -> ChannelKey {
+        ChannelKey::new(&self.job, secret)
     }
     /// Which endpoint this is.
     fn home(&self) -> Home {
@@ -210,8 +216,8 @@ impl Engine {
     /// Does what the application asks. Whether the engine goes on.
     fn handle(&mut self, order: Order) -> bool {
         match order {
-            Order::Listen { number, secret, inbox } => {
-                self.listeners.insert(number, Listening { secret, inbox });
+            Order::Listen { number, key, inbox } => {
+                self.listeners.insert(number, Listening { key, inbox });
             }
             Order::Unlisten(number) => {
                 let gone = self.listeners.remove(&number);

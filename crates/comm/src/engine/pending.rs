@@ -2,12 +2,12 @@
 
 use super::connection::{Broken, Connection, Role};
 use super::receiving::Receiving;
-use super::{Engine, lock};
+use super::{Engine, lock, random};
 use crate::error::is_local;
 use crate::half::receiver::RecvHalf;
-use crate::handle::SECRET;
-use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, WireError};
+use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, Nonce, Welcome, WireError};
 use crate::{CommError, tcp};
+use mio::net::TcpStream;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,9 +36,7 @@ impl Engine {
                 }
             };
             let IpAddr::V4(from) = from.ip() else { continue };
-            let role = Role::Stranger { hello: [0; HELLO], have: 0, since: self.now, from };
-            let token =
-                tcp::tune(&stream).and_then(|()| self.add(Connection::new(stream, role, self.now)));
+            let token = self.challenge(stream, from);
             let Ok(token) = token else {
                 self.counts.refused_connections += 1;
                 continue;
@@ -47,6 +45,16 @@ impl Engine {
             self.line_up(token);
             self.drop_oldest_pending();
         }
+    }
+
+    /// Begins a connection of somebody.
+    fn challenge(&mut self, stream: TcpStream, from: Ipv4Addr) -> io::Result<usize> {
+        tcp::tune(&stream)?;
+        let challenge: Nonce = random().map_err(io::Error::other)?;
+        let role = Role::Stranger { challenge, hello: [0; HELLO], have: 0, since: self.now, from };
+        let mut connection = Connection::new(stream, role, self.now);
+        say(&mut connection.small, Header::new(Kind::Challenge), &challenge);
+        self.add(connection)
     }
 
     /// Where there are too many pending connections, those go that have been silent for longest: an honest one
@@ -65,8 +73,13 @@ impl Engine {
     /// Hears who it is.
     pub(super) fn greet(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        let Role::Stranger { hello, have, from, .. } = &mut connection.role else { return };
-        let from = *from;
+        if let Err(broken) = connection.write_small() {
+            return self.lose(token, &broken);
+        }
+        let Role::Stranger { hello, have, from, challenge, .. } = &mut connection.role else {
+            return;
+        };
+        let (from, challenge) = (*from, *challenge);
         while *have < HELLO {
             match (&connection.stream).read(&mut hello[*have..]) {
                 Ok(0) => return self.lose(token, &Broken::Closed),
@@ -84,25 +97,25 @@ impl Engine {
             }
         }
         match Hello::decode(hello) {
-            Ok(hello) => self.admit(token, from, &hello),
+            Ok(hello) => self.admit(token, from, (&hello, &challenge)),
             Err(error) => self.lose(token, &Broken::Wire(error)),
         }
     }
 
     /// Makes a lane of a connection that has said what it wants, if it knows the secret.
-    fn admit(&mut self, token: usize, from: Ipv4Addr, hello: &Hello) {
+    fn admit(&mut self, token: usize, from: Ipv4Addr, (hello, challenge): (&Hello, &Nonce)) {
         if hello.asks {
             let kind = if hello.home == self.shared.home() { Kind::Welcome } else { Kind::Refused };
             return self.answer(token, &Header::new(kind));
         }
         let known = self.receivers.get(&hello.channel).copied();
         let listening = self.listeners.get(&hello.listener);
-        let secret = match (known.and_then(|number| self.receiving.get(number)), listening) {
-            (Some(receiving), _) => receiving.secret,
-            (None, Some(listening)) => listening.secret,
+        let key = match (known.and_then(|number| self.receiving.get(number)), listening) {
+            (Some(receiving), _) => receiving.key,
+            (None, Some(listening)) => listening.key,
             (None, None) => return self.refuse(token),
         };
-        if !same(&secret, &hello.secret) {
+        if !hello.is_proven(&key, challenge) {
             return self.lose(token, &Broken::Wire(WireError::NotWeft));
         }
         if hello.over {
@@ -121,7 +134,7 @@ impl Engine {
                 let number = self.receiving.insert(Receiving {
                     from,
                     home: hello.home,
-                    secret,
+                    key,
                     state: state.clone(),
                     half: RecvHalf::default(),
                     lanes: BTreeMap::new(),
@@ -137,10 +150,10 @@ impl Engine {
             }
             _ => return self.refuse(token),
         };
-        self.welcome(token, number, hello);
+        self.welcome(token, number, (hello, challenge));
     }
 
-    fn welcome(&mut self, token: usize, number: u32, hello: &Hello) {
+    fn welcome(&mut self, token: usize, number: u32, (hello, challenge): (&Hello, &Nonce)) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         if receiving.over {
             return self.refuse(token);
@@ -169,17 +182,13 @@ impl Engine {
         receiving.lanes.insert(lane, token);
         (receiving.control, receiving.alive) = (lane, self.now);
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        let greeting = link.as_ref().map(|link| link.greeting().encode());
+        let extra = link.as_ref().map(|link| link.greeting().encode());
+        let welcome = Welcome::new(&receiving.key, (&hello.nonce, challenge), next, extra);
         connection.link = link;
         connection.role = Role::Receive { channel: number, lane, told: next };
         connection.heard = self.now;
-        let body = greeting.as_ref().map_or(&[][..], |greeting| greeting);
-        let check = crc32c::crc32c(body);
-        let len = body.len() as u32;
-        let welcome =
-            Header { frame: next, checked: true, len, check, ..Header::new(Kind::Welcome) };
-        connection.small.extend_from_slice(&welcome.encode());
-        connection.small.extend_from_slice(body);
+        let header = Header { frame: next, ..Header::new(Kind::Welcome) };
+        say(&mut connection.small, header, &welcome.encode());
         self.line_up(token);
         self.list_receiving(number);
     }
@@ -196,8 +205,9 @@ impl Engine {
     }
 }
 
-/// Whether two secrets are the same, in a time that does not tell where they differ.
-fn same(one: &[u8; SECRET], other: &[u8; SECRET]) -> bool {
-    let differ = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
-    std::hint::black_box(differ) == 0
+/// A frame with a body.
+fn say(to: &mut Vec<u8>, header: Header, body: &[u8]) {
+    let (len, check) = (body.len() as u32, crc32c::crc32c(body));
+    to.extend_from_slice(&Header { len, check, checked: true, ..header }.encode());
+    to.extend_from_slice(body);
 }

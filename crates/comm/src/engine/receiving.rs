@@ -5,11 +5,10 @@ use super::room::is_fault;
 use super::{Engine, rdma, read};
 use crate::api::Inbox;
 use crate::half::receiver::RecvHalf;
-use crate::handle::SECRET;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
 use crate::stream::inflow::Sink;
-use crate::wire::{Header, Home, Kind, Reason, Slot, WireError};
+use crate::wire::{ChannelKey, Header, Home, Kind, Reason, Slot, WireError};
 use crate::{CommError, Sizes};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -23,7 +22,7 @@ const MOST_CLOSED: usize = 4_096;
 
 /// A listener.
 pub(super) struct Listening {
-    pub(super) secret: [u8; SECRET],
+    pub(super) key: ChannelKey,
     pub(super) inbox: Arc<Inbox>,
 }
 
@@ -32,7 +31,7 @@ pub(super) struct Receiving {
     pub(super) from: Ipv4Addr,
     /// The endpoint of the sender.
     pub(super) home: Home,
-    pub(super) secret: [u8; SECRET],
+    pub(super) key: ChannelKey,
     pub(super) state: Arc<ChannelState>,
     pub(super) half: RecvHalf<Arc<Status>>,
     /// Connections, by lane.

@@ -2,10 +2,9 @@
 //! Lanes that have a connection carry what those without one should; where there is none, the channel
 //! fails at once and says what is short.
 
-use super::connection::{Connection, Role};
+use super::connection::{Connection, Greeting, Role};
 use super::{Engine, lock};
 use crate::error::explain;
-use crate::handle::SECRET;
 use crate::wire::{Header, Hello, Kind, Reason};
 use crate::{CommError, tcp};
 use mio::net::TcpStream;
@@ -99,7 +98,7 @@ impl Engine {
     /// from there any more, and the peer is told over a connection of its own.
     pub(super) fn fail_unreadable(&mut self, number: u32, error: &io::Error) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let (peer, secret): (_, [u8; SECRET]) = (sending.to, sending.to.secret);
+        let (peer, key) = (sending.to, sending.key);
         let (channel, listener) = (sending.channel, sending.to.listener);
         for lane in 0..sending.lanes.len() as u16 {
             let place = sending.place(lane);
@@ -111,14 +110,14 @@ impl Engine {
         }
         let what = format!("{}: sending to {}", self.config.name, peer.address);
         self.fail_sending(number, CommError::system(what, error), None);
-        let over = Hello { channel, listener, secret, over: true, ..self.hello() };
+        let hello = Hello { channel, listener, over: true, ..self.hello() };
         let stream = tcp::connect((self.config.address, 0), peer.address, self.config.dscp, None);
         let until = self.now + super::LAST;
         let role = Role::Leaving { until, shut: false };
         let Ok(mut connection) = stream.map(|it| Connection::new(it, role, self.now)) else {
             return;
         };
-        connection.small.extend_from_slice(&over.encode());
+        connection.greeting = Some(Box::new(Greeting { hello, key, challenge: None }));
         if let Ok(token) = self.add(connection) {
             self.line_up(token);
         }

@@ -10,9 +10,8 @@ use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
 use crate::roce::Link;
-use crate::roce::greeting::GREETING;
 use crate::stream::inflow::Sink;
-use crate::wire::{Header, Kind, Slots, WireError};
+use crate::wire::{ChannelKey, Header, Kind, Nonce, Slots, Welcome, WireError};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,6 +24,7 @@ pub(super) const NO_PIECE: u32 = u32::MAX;
 pub(super) struct Sending {
     pub(super) channel: u64,
     pub(super) to: Parts,
+    pub(super) key: ChannelKey,
     /// Which host of the fabric it is, if a planner cuts what goes there.
     pub(super) dst: Option<HostId>,
     pub(super) state: Arc<ChannelState>,
@@ -61,10 +61,10 @@ impl Sending {
 
 /// What a receiver has said.
 #[derive(Default)]
-struct Heard {
+pub(super) struct Heard {
     frames: Vec<(Header, Slots)>,
-    /// What came with a welcome.
-    greeting: Option<[u8; GREETING]>,
+    welcome: Option<Welcome>,
+    pub(super) challenge: Option<Nonce>,
 }
 
 impl Sink for Heard {
@@ -76,8 +76,10 @@ impl Sink for Heard {
             Kind::Clear => Slots::decode(body),
             _ => Slots::default(),
         };
-        if header.kind == Kind::Welcome {
-            self.greeting = body.try_into().ok();
+        match header.kind {
+            Kind::Welcome => self.welcome = Welcome::decode(body),
+            Kind::Challenge => self.challenge = body.try_into().ok(),
+            _ => {}
         }
         self.frames.push((*header, slots));
         Ok(())
@@ -101,6 +103,7 @@ impl Engine {
         let sending = Sending {
             channel,
             to: *to,
+            key: self.shared.key(&to.secret),
             dst,
             state,
             half,
@@ -282,15 +285,20 @@ impl Engine {
         let mut heard = Heard::default();
         let result = self.try_turn_send(token, (number, lane), &mut heard);
         for (header, slots) in heard.frames {
-            let Some(connection) = self.connections.get(&token) else { return };
+            let Some(connection) = self.connections.get_mut(&token) else { return };
             if !matches!(connection.role, Role::Send { .. }) {
                 return;
             }
-            let heard = match header.kind {
-                Kind::Welcome => self.connect_link(token, header.frame, heard.greeting.as_ref()),
-                _ => Ok(()),
+            let heard = match (header.kind, &heard.challenge) {
+                (Kind::Challenge, Some(challenge)) => connection
+                    .answer_challenge(challenge)
+                    .map_err(Broken::from)
+                    .and_then(|()| connection.write_small()),
+                (Kind::Welcome, _) => self
+                    .welcomed(token, &header, heard.welcome.as_ref())
+                    .and_then(|()| Ok(self.hear(number, lane, &header, slots)?)),
+                _ => self.hear(number, lane, &header, slots).map_err(Broken::from),
             };
-            let heard = heard.and_then(|()| Ok(self.hear(number, lane, &header, slots)?));
             if let Err(broken) = heard {
                 return self.lose(token, &broken);
             }
@@ -300,6 +308,21 @@ impl Engine {
             Ok(false) => {}
             Err(broken) => self.lose(token, &broken),
         }
+    }
+
+    /// Somebody says that the lane is welcome: is it the listener?
+    fn welcomed(
+        &mut self,
+        token: usize,
+        header: &Header,
+        welcome: Option<&Welcome>,
+    ) -> Result<(), Broken> {
+        let connection = self.connections.get(&token);
+        let greeting = connection.and_then(|connection| connection.greeting.as_ref());
+        let welcome = welcome
+            .filter(|welcome| greeting.is_some_and(|it| it.is_answered(welcome, header.frame)))
+            .ok_or(WireError::Nonsense("a welcome from somebody who does not know the secret"))?;
+        self.connect_link(token, header.frame, welcome.extra.as_ref())
     }
 
     /// Whether there may be more to do at once.

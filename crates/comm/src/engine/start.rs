@@ -67,6 +67,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         parts,
         process: Process::current(),
         life: u64::from_ne_bytes(random()?),
+        job: config.job_key.clone(),
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
         notice,
     });

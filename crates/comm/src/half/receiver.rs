@@ -6,6 +6,9 @@ use crate::{MOST_BUFFERS, Sizes};
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::Stretches;
 
+/// Tries of a lane between two that are heard: a day of them and more.
+const LONGEST_JUMP: u32 = 1 << 20;
+
 /// Receives of one channel; `T` is what the caller knows each by.
 #[derive(Debug)]
 pub struct RecvHalf<T> {
@@ -126,7 +129,7 @@ impl<T> RecvHalf<T> {
     /// frames are here; `None`: it is an old connection that was late.
     ///
     /// # Errors
-    /// If there are no such groups.
+    /// If there are no such groups, or nobody can have tried so often.
     pub fn hello(
         &mut self,
         lane: u16,
@@ -140,6 +143,9 @@ impl<T> RecvHalf<T> {
         let this = self.lanes.entry(lane).or_insert(ReceiveLane { next: 0, open: None, epoch: 0 });
         if epoch <= this.epoch {
             return Ok(None);
+        }
+        if epoch - this.epoch > LONGEST_JUMP {
+            return Err(WireError::Nonsense("a connection whose number no try can have reached"));
         }
         this.epoch = epoch;
         let (next, open) = (this.next, this.open.take());

@@ -1,6 +1,6 @@
 //! What frames begin with.
 
-use super::{HEADER, MOST_PAYLOAD, SLOT, WireError, long, word};
+use super::{HEADER, MOST_PAYLOAD, NONCE, SLOT, Welcome, WireError, long, word};
 use crate::MOST_BUFFERS;
 
 /// What a frame is.
@@ -9,7 +9,8 @@ use crate::MOST_BUFFERS;
 pub enum Kind {
     /// A part of a message: `frame`, `group`, `slot`, `offset`, `total`; the body is payload.
     Data = 1,
-    /// The receiver has the lane, and all its frames below `frame`. The body is the back end's.
+    /// The receiver has the lane, and all its frames below `frame`. The body is a
+    /// [`Welcome`](super::Welcome).
     Welcome = 2,
     /// The receiver will not have the lane: `slot` says why ([`Reason`]).
     Refused = 3,
@@ -22,6 +23,8 @@ pub enum Kind {
     /// The channel is over: `slot` says why ([`Reason`]). Of [`Reason::TooLarge`] `offset` is the room
     /// and `total` the size.
     Bye = 7,
+    /// Whoever has taken in a connection begins with it. The body is a [`Nonce`](super::Nonce).
+    Challenge = 8,
 }
 
 /// Why a channel is over, or a lane refused.
@@ -128,6 +131,7 @@ impl Header {
             5 => Kind::Ack,
             6 => Kind::Ping,
             7 => Kind::Bye,
+            8 => Kind::Challenge,
             _ => return Err(WireError::Nonsense("an unknown kind")),
         };
         let header = Header {
@@ -144,7 +148,8 @@ impl Header {
         };
         let fits = match kind {
             Kind::Data => header.len <= MOST_PAYLOAD,
-            Kind::Welcome => header.len == 0 || header.len == 32,
+            Kind::Welcome => Welcome::fits(header.len as usize),
+            Kind::Challenge => header.len as usize == NONCE,
             Kind::Clear => {
                 (1..=MOST_BUFFERS).contains(&usize::from(header.slot))
                     && header.len as usize == usize::from(header.slot) * SLOT

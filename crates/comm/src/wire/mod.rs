@@ -1,24 +1,26 @@
 //! What goes over a lane, as bytes.
 //!
-//! A lane begins with a [`Hello`] of the sender, which the receiver answers with a
-//! [`Kind::Welcome`]. After that there are frames both ways, each a [`Header`] and a body: data from
+//! A lane begins with a [`Kind::Challenge`] of the receiver. The sender answers with a [`Hello`], the
+//! receiver with a [`Kind::Welcome`]; both prove that they know the secret of the listener. After that there are frames both ways, each a [`Header`] and a body: data from
 //! the sender; acknowledgements and "clear to send" from the receiver. Numbers are big-endian. Every
 //! header has a CRC32C of its own, so that a length is believed only when it was meant. No decoder
 //! allocates.
 
 mod frame;
 mod hello;
+mod proof;
 mod slots;
 
 pub use frame::{Header, Kind, Reason};
 pub(crate) use hello::MAGIC;
-pub use hello::{Hello, Home};
+pub use hello::{Hello, Home, Welcome};
+pub use proof::{ChannelKey, NONCE, Nonce, PROOF};
 pub use slots::{Slot, Slots};
 
 use crate::{MOST_BUFFERS, MOST_REQUESTS};
 
 /// Bytes of a [`Hello`].
-pub const HELLO: usize = 112;
+pub const HELLO: usize = 144;
 /// Bytes of a [`Header`].
 pub const HEADER: usize = 48;
 /// Bytes of a [`Slot`].

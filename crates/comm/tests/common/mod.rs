@@ -29,6 +29,7 @@ pub(crate) fn config(last: u8) -> EndpointConfig {
         path_time_out: Duration::from_millis(400),
         give_up: Duration::from_secs(4),
         checksum: false,
+        job_key: Arc::default(),
         line_bps: 0,
     }
 }
