@@ -141,7 +141,7 @@ fn what_the_file_says_of_failures_planners_know() {
         let found = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap();
         let plan = found.devices[0].endpoint.plan.clone().unwrap();
         let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
-        plan.known.tell(&mut planner, plan.host, &plan.fabric);
+        plan.known.tell(weft_units::Time::ZERO, &mut planner, &plan.fabric);
         let (message, dst) = (weft_units::MessageId(0), weft_units::HostId(2));
         let post = Post { message, dst, bytes: 1 << 20, job: 0, ranks: (0, 0), tag: 0 };
         let mut subflows = Vec::new();
