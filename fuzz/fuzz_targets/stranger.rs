@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 use weft_comm::handle::Parts;
 use weft_comm::wire::{ChannelKey, HEADER, HELLO, Hello, NONCE};
-use weft_comm::{Backend, Buffer, Endpoint, EndpointConfig, Listener, RecvChannel, SendChannel};
+use weft_comm::{Backend, Buffer, Checksum, Endpoint, EndpointConfig, Listener, RecvChannel, SendChannel};
 
 struct Honest {
     endpoint: Endpoint,
@@ -35,7 +35,8 @@ fn begin() -> Honest {
         connections: 2,
         path_time_out: Duration::from_secs(1),
         give_up: Duration::from_secs(5),
-        checksum: true,
+        checksum: Checksum::All,
+        encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
     };

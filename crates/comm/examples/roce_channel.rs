@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
-use weft_comm::{Backend, Buffer, CommError, Endpoint, EndpointConfig};
+use weft_comm::{Backend, Buffer, Checksum, CommError, Endpoint, EndpointConfig};
 
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,8 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
         connections,
         path_time_out: Duration::from_secs(4),
         give_up: Duration::from_secs(20),
-        checksum: true,
+        checksum: Checksum::All,
+        encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
     }

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use weft_comm::{
-    Backend, Buffer, CommError, Endpoint, EndpointConfig, RecvChannel, Request, SendChannel,
+    Backend, Buffer, Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, Request,
+    SendChannel,
 };
 
 fn open(last: u8, connections: u32, checksum: bool) -> Result<Endpoint, CommError> {
@@ -23,7 +24,8 @@ fn open(last: u8, connections: u32, checksum: bool) -> Result<Endpoint, CommErro
         connections,
         path_time_out: Duration::from_secs(1),
         give_up: Duration::from_secs(10),
-        checksum,
+        checksum: if checksum { Checksum::All } else { Checksum::None },
+        encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
     })

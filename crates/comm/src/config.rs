@@ -30,13 +30,26 @@ pub struct EndpointConfig {
     pub path_time_out: Duration,
     /// A peer that cannot be reached over any path for so long is taken for dead.
     pub give_up: Duration,
-    /// Whether payload carries a check sum beyond TCP's.
-    pub checksum: bool,
+    /// Which payload carries a check sum beyond TCP's.
+    pub checksum: Checksum,
+    /// Whether what goes over TCP is encrypted (AES-256-GCM): all processes of a job alike.
+    pub encrypt: bool,
     /// A secret of all processes of the job, at least 16 bytes: with it the handle of a listener alone lets
     /// nobody join. Empty: there is none, and handles must not be overheard.
     pub job_key: Arc<[u8]>,
     /// Line rate in bits per second, for schemes with shares of it; zero: not known.
     pub line_bps: u64,
+}
+
+/// Which payload carries a CRC32C. What is encrypted has better, and carries none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// None.
+    None,
+    /// What leaves this host.
+    BetweenHosts,
+    /// All.
+    All,
 }
 
 /// What carries the bytes.

@@ -39,7 +39,7 @@ pub mod wire;
 pub use api::{
     Buffer, Connecting, Endpoint, Listener, RecvChannel, Region, Request, SendChannel, Sizes,
 };
-pub use config::{Backend, EndpointConfig, Hint, PathPlan};
+pub use config::{Backend, Checksum, EndpointConfig, Hint, PathPlan};
 pub use error::CommError;
 pub use handle::{HANDLE, Handle};
 pub use memory::Span;

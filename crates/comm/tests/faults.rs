@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use weft_comm::wire::HELLO;
-use weft_comm::{CommError, Endpoint, EndpointConfig, RecvChannel, SendChannel};
+use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, SendChannel};
 
 /// A channel whose connections go through a proxy.
 fn through(
@@ -93,14 +93,51 @@ fn connections_are_reset_again_and_again() {
 
 #[test]
 fn bits_are_flipped() {
-    let checked = |last| EndpointConfig { checksum: true, ..config(last) };
+    let checked = |last| EndpointConfig { checksum: Checksum::All, ..config(last) };
+    flipped(checked);
+}
+
+/// Nobody changes what is encrypted unnoticed, without a check sum of its own.
+#[test]
+fn bits_are_flipped_in_what_is_encrypted() {
+    flipped(encrypting);
+}
+
+fn flipped(config_of: impl Fn(u8) -> EndpointConfig) {
     // Not in the hello: that is a pending connection's.
     let (a, b, sending, receiving, proxy) =
-        through(checked, |number| Fault::Flip(20 * HELLO as u64 + draw(number, 900_000)));
+        through(config_of, |number| Fault::Flip(20 * HELLO as u64 + draw(number, 900_000)));
     many(&sending, &receiving, 200);
     assert!(proxy.done.load(Ordering::SeqCst) > 20, "{proxy:?}");
     let damaged = a.statistics().damaged + b.statistics().damaged;
     assert!(damaged > 20, "{damaged}");
+}
+
+fn encrypting(last: u8) -> EndpointConfig {
+    EndpointConfig { encrypt: true, ..config(last) }
+}
+
+#[test]
+fn connections_that_encrypt_are_reset_again_and_again() {
+    let (_a, _b, sending, receiving, proxy) =
+        through(encrypting, |number| Fault::Reset(1 + draw(number, 1_500_000)));
+    many(&sending, &receiving, 200);
+    assert!(proxy.done.load(Ordering::SeqCst) > 20, "{proxy:?}");
+}
+
+/// Who reads along sees payload, or does not.
+#[test]
+fn what_is_encrypted_is_not_on_the_wire() {
+    let seen = |config_of: fn(u8) -> EndpointConfig| {
+        let (_a, _b, sending, receiving, proxy) = through(config_of, |_| Fault::None);
+        let bytes = pattern(3, 50_000);
+        exchange(&sending, &receiving, &bytes, 50_000);
+        let wire = proxy.heard.lock().unwrap();
+        assert!(wire.len() > 50_000);
+        wire.windows(64).any(|some| some == &bytes[1_000..1_064])
+    };
+    assert!(seen(config));
+    assert!(!seen(encrypting));
 }
 
 #[test]
@@ -156,13 +193,13 @@ fn a_listener_that_is_gone_refuses() {
 #[test]
 fn a_transfer_that_never_gets_on_is_given_up() {
     let checked = |last| EndpointConfig {
-        checksum: true,
+        checksum: Checksum::All,
         give_up: Duration::from_secs(2),
         connections: 1,
         ..config(last)
     };
     // The first announcement of every connection is damaged; the first frame.
-    for at in [2_000, 100_000] {
+    for at in [3_200, 100_000] {
         let (a, b, sending, receiving, _proxy) = through(checked, move |_| Fault::Flip(at));
         let bytes = pattern(1, 1 << 20);
         let mut buffer = vec![0; 1 << 20];

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::collections::VecDeque;
 use std::time::Instant;
-use weft_comm::CommError;
+use weft_comm::{Checksum, CommError};
 
 #[test]
 fn messages_of_all_sizes() {
@@ -17,8 +17,42 @@ fn messages_of_all_sizes() {
 }
 
 #[test]
+fn messages_of_all_sizes_encrypted() {
+    let with = |last| weft_comm::EndpointConfig { encrypt: true, ..config(last) };
+    let a = weft_comm::Endpoint::open(with(1)).unwrap();
+    let b = weft_comm::Endpoint::open(with(2)).unwrap();
+    let (sending, receiving) = channel(&a, &b);
+    for len in [0, 1, 7, 4_095, 32_768, 32_769, 65_537, 262_145, 1 << 20, 10_000_001] {
+        exchange(&sending, &receiving, &pattern(len as u64, len), len + 100);
+    }
+}
+
+/// Both sides say what to mend.
+#[test]
+fn one_side_that_encrypts_is_told() {
+    for encrypts in [1, 2] {
+        let with = |last| weft_comm::EndpointConfig { encrypt: last == encrypts, ..config(last) };
+        let a = weft_comm::Endpoint::open(with(1)).unwrap();
+        let b = weft_comm::Endpoint::open(with(2)).unwrap();
+        let (listener, handle) = b.listen().unwrap();
+        let mut connecting = a.connect(&handle).unwrap();
+        let start = Instant::now();
+        let error = loop {
+            match connecting.try_finish() {
+                Err(error) => break error.to_string(),
+                Ok(channel) => assert!(channel.is_none()),
+            }
+            assert!(start.elapsed() < LIMIT);
+        };
+        assert!(error.contains("set WEFT_ENCRYPT alike"), "{error}");
+        let told = listener.try_accept().unwrap_err().to_string();
+        assert!(told.contains("set WEFT_ENCRYPT alike"), "{told}");
+    }
+}
+
+#[test]
 fn a_quarter_of_a_gigabyte_with_check_sums() {
-    let with = |last| weft_comm::EndpointConfig { checksum: true, ..config(last) };
+    let with = |last| weft_comm::EndpointConfig { checksum: Checksum::All, ..config(last) };
     let a = weft_comm::Endpoint::open(with(1)).unwrap();
     let b = weft_comm::Endpoint::open(with(2)).unwrap();
     let (sending, receiving) = channel(&a, &b);

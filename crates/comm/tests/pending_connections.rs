@@ -24,6 +24,7 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         known: false,
         asks: false,
         over: false,
+        sealed: false,
         extra: [0; 32],
         home: Home { life: 5, address: parts.address },
         proof: [0; PROOF],

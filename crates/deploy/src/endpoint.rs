@@ -74,6 +74,7 @@ fn unplanned(
             path_time_out: given.path_time_out,
             give_up: given.give_up,
             checksum: given.checksum,
+            encrypt: given.encrypt,
             job_key: given.key.clone(),
             line_bps: u64::from(speed) * 1_000_000,
         };
@@ -144,6 +145,7 @@ fn planned(
             path_time_out: given.path_time_out,
             give_up: given.give_up,
             checksum: given.checksum,
+            encrypt: given.encrypt,
             job_key: given.key.clone(),
             line_bps,
         };
@@ -244,7 +246,11 @@ fn backend(
         or_tcp: given.allow_tcp.unwrap_or(or_tcp),
     };
     match given.backend {
+        Wanted::Roce if given.encrypt => Err(DeployError(
+            "WEFT_ENCRYPT: RDMA writes are not encrypted; use WEFT_BACKEND=tcp".into(),
+        )),
         Wanted::Tcp => Ok(Backend::Tcp),
+        Wanted::Auto if given.encrypt => Ok(Backend::Tcp),
         Wanted::Auto if !steered => Ok(Backend::Tcp),
         Wanted::Auto => Ok(found().map_or(Backend::Tcp, |device| roce(device, true))),
         Wanted::Roce => match found() {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use weft_comm::Checksum;
 use weft_units::{Time, parse_time};
 
 /// A variable, as lists show it.
@@ -67,8 +68,13 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "WEFT_CHECKSUM",
         "1",
-        "1: payload carries a CRC32C over TCP, whose own check sum misses one error in 65536 and is \
-         left out between virtual machines; 0: it does not",
+        "1: payload to other hosts carries a CRC32C over TCP, whose own check sum misses one error in 65536 \
+         and is left out between virtual machines; all: also what stays in a host; 0: none does",
+    ),
+    variable(
+        "WEFT_ENCRYPT",
+        "0",
+        "1: what goes over TCP is encrypted (AES-256-GCM, a key for each connection); the same on all hosts",
     ),
     variable(
         "WEFT_KEY_FILE",
@@ -131,7 +137,8 @@ pub(crate) struct Given {
     pub(crate) allow_tcp: Option<bool>,
     pub(crate) path_time_out: Duration,
     pub(crate) give_up: Duration,
-    pub(crate) checksum: bool,
+    pub(crate) checksum: Checksum,
+    pub(crate) encrypt: bool,
     pub(crate) key: Arc<[u8]>,
     pub(crate) hosts: Vec<String>,
     pub(crate) ifname: Option<String>,
@@ -186,7 +193,10 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         allow_tcp: get("WEFT_ALLOW_TCP").flag()?,
         path_time_out,
         give_up,
-        checksum: get("WEFT_CHECKSUM").flag()?.unwrap_or(true),
+        checksum: get("WEFT_CHECKSUM")
+            .word(&[("0", Checksum::None), ("1", Checksum::BetweenHosts), ("all", Checksum::All)])?
+            .unwrap_or(Checksum::BetweenHosts),
+        encrypt: get("WEFT_ENCRYPT").flag()?.unwrap_or(false),
         key: get("WEFT_KEY_FILE").secret()?,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,

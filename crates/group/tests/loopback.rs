@@ -5,7 +5,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weft_comm::{Backend, Endpoint, EndpointConfig};
+use weft_comm::{Backend, Checksum, Endpoint, EndpointConfig};
 use weft_group::{Call, Element, Group, GroupError, Operation, Reduction};
 use weft_group::{Seat, Segment, Ticket, Tuning};
 
@@ -22,7 +22,8 @@ fn endpoint() -> Arc<Endpoint> {
         connections: 3,
         path_time_out: Duration::from_millis(500),
         give_up: Duration::from_secs(3),
-        checksum: true,
+        checksum: Checksum::All,
+        encrypt: false,
         job_key: Arc::default(),
         line_bps: 0,
     };

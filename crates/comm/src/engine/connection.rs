@@ -4,7 +4,8 @@ use super::rdma;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
-use crate::wire::{ChannelKey, HELLO, Hello, Home, Nonce, Welcome, WireError};
+use crate::stream::sealed::{Opener, Sealer};
+use crate::wire::{ChannelKey, HELLO, Hello, Home, Nonce, SEAL_KEY, Welcome, WireError};
 use crate::{process, tcp};
 use mio::net::TcpStream;
 use std::io::{self, IoSlice, Read};
@@ -29,6 +30,9 @@ pub(super) struct Connection {
     pub(super) queued: bool,
     /// What it says as soon as it is challenged.
     pub(super) greeting: Option<Box<Greeting>>,
+    /// Encrypts and decrypts, where that was agreed on; and how much of `small` goes before it as it is.
+    pub(super) sealed: Option<Box<(Sealer, Opener)>>,
+    plain: usize,
     /// Small things that go before `out`: hellos, and all that receivers say.
     pub(super) small: Vec<u8>,
     pub(super) out: Outflow,
@@ -125,6 +129,8 @@ impl Connection {
             ending: false,
             queued: false,
             greeting: None,
+            sealed: None,
+            plain: 0,
             small: Vec::new(),
             out: Outflow::default(),
             inflow: Inflow::default(),
@@ -152,15 +158,57 @@ impl Connection {
         greeting.challenge = Some(*challenge);
         greeting.hello.prove(&greeting.key, challenge);
         self.small.extend_from_slice(&greeting.hello.encode());
+        if greeting.hello.sealed {
+            let [ours, theirs] = greeting.key.seals(&greeting.hello.nonce, challenge);
+            self.plain = self.small.len();
+            self.seal(&ours, &theirs);
+        }
         Ok(())
+    }
+
+    /// Encrypts from now on, both ways.
+    pub(super) fn seal(&mut self, ours: &[u8; SEAL_KEY], theirs: &[u8; SEAL_KEY]) {
+        self.sealed = Some(Box::new((Sealer::new(ours), Opener::new(theirs))));
+    }
+
+    /// Whether nothing waits that goes before `out`.
+    pub(super) fn is_written(&self) -> bool {
+        let sealed = self.sealed.as_ref().is_none_or(|sealed| sealed.0.rest().is_empty());
+        sealed && self.small.is_empty()
     }
 
     /// Writes `small` as far as it goes, and what was said.
     pub(super) fn write_small(&mut self) -> Result<(), Broken> {
         rdma::say(&mut self.link, &mut self.said)?;
-        while self.writable && !self.small.is_empty() {
-            match tcp::write(&self.stream, &[IoSlice::new(&self.small)]) {
-                Ok(count) => drop(self.small.drain(..count)),
+        loop {
+            self.write_sealed()?;
+            if !self.writable || self.small.is_empty() {
+                return Ok(());
+            }
+            if let Some(sealed) = self.sealed.as_mut().filter(|_| self.plain == 0) {
+                let count = sealed.0.seal(&[IoSlice::new(&self.small)]);
+                self.small.drain(..count);
+                continue;
+            }
+            // What goes before all that is encrypted.
+            let end = if self.plain > 0 { self.plain } else { self.small.len() };
+            match tcp::write(&self.stream, &[IoSlice::new(&self.small[..end])]) {
+                Ok(count) => {
+                    self.small.drain(..count);
+                    self.plain = self.plain.saturating_sub(count);
+                }
+                Err(error) => self.stop_writing(error)?,
+            }
+        }
+    }
+
+    /// Writes the records that are encrypted, as far as it goes.
+    fn write_sealed(&mut self) -> Result<(), Broken> {
+        while self.writable
+            && let Some(sealed) = self.sealed.as_mut().filter(|it| !it.0.rest().is_empty())
+        {
+            match tcp::write(&self.stream, &[IoSlice::new(sealed.0.rest())]) {
+                Ok(count) => sealed.0.advance(count),
                 Err(error) => self.stop_writing(error)?,
             }
         }
@@ -176,6 +224,11 @@ impl Connection {
         let mut slices = [IoSlice::new(&[]); MOST_SLICES];
         // SAFETY: as the caller says.
         let count = unsafe { self.out.slices(&mut slices) };
+        if let Some(sealed) = &mut self.sealed {
+            let count = sealed.0.seal(&slices[..count]);
+            self.out.advance(count, written);
+            return self.write_sealed().map(|()| count);
+        }
         match tcp::write(&self.stream, &slices[..count]) {
             Ok(count) => {
                 self.out.advance(count, written);
@@ -200,6 +253,10 @@ impl Connection {
     /// What `sink` gives is there, and nobody else's, until its frame has ended.
     #[expect(unsafe_code, reason = "payload is read to where it belongs")]
     pub(super) unsafe fn read(&mut self, sink: &mut impl Sink) -> Result<usize, Broken> {
+        if self.sealed.is_some() {
+            // SAFETY: as the caller says.
+            return unsafe { self.read_sealed(sink) };
+        }
         let mut all = 0;
         while self.readable && all < TURN {
             let (first, then) = self.inflow.room();
@@ -223,6 +280,43 @@ impl Connection {
             // Less than there is room for: that was all, and the next bytes come with an event. Where
             // the memory is not there, `look_at_times` reads on and is told.
             self.readable = self.ending || count == room;
+        }
+        Ok(all)
+    }
+
+    /// As [`Connection::read`], where what comes is encrypted.
+    ///
+    /// # Safety
+    /// As there.
+    #[expect(unsafe_code, reason = "payload is put where it belongs")]
+    unsafe fn read_sealed(&mut self, sink: &mut impl Sink) -> Result<usize, Broken> {
+        let Some(sealed) = &mut self.sealed else { return Ok(0) };
+        let opener = &mut sealed.1;
+        let mut all = 0;
+        while self.readable && all < TURN {
+            let count = match (&self.stream).read(opener.room()) {
+                Ok(0) => return Err(Broken::Closed),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.readable = false;
+                    return Ok(all);
+                }
+                Err(error) => return Err(Broken::System(error)),
+            };
+            all += count;
+            opener.advance(count)?;
+            while opener.has_some() {
+                let (first, then) = self.inflow.room();
+                let some = opener.take(first.len() + then.len());
+                let (into_first, into_then) = some.split_at(some.len().min(first.len()));
+                then[..into_then.len()].copy_from_slice(into_then);
+                // SAFETY: as the caller says.
+                unsafe {
+                    first.fill(into_first);
+                    self.inflow.advance(some.len(), sink)?;
+                }
+            }
         }
         Ok(all)
     }

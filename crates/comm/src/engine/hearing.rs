@@ -3,6 +3,7 @@
 use super::Engine;
 use super::connection::Broken;
 use super::lanes::Phase;
+use super::pending::ALIKE;
 use crate::half::sender::{Completed, TooLarge};
 use crate::request::Status;
 use crate::wire::{Header, Kind, Reason, Slots, WireError};
@@ -66,6 +67,11 @@ impl Engine {
             Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
                 let what = "the peer did not understand what was sent";
                 let error = CommError::Remote(format!("{}: {what}", sending.to.address));
+                self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Refused if header.reason() == Reason::Encryption => {
+                let error = CommError::Invalid(format!("{}: {ALIKE}", sending.to.address));
                 self.fail_sending(number, error, None);
                 return Ok(());
             }

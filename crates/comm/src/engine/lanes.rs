@@ -184,6 +184,7 @@ impl Engine {
             known: false,
             asks: false,
             over: false,
+            sealed: false,
             extra: [0; 32],
             home: self.shared.home(),
             proof: [0; PROOF],
@@ -215,6 +216,7 @@ impl Engine {
             next_group: sending.half.next_group(),
             known,
             nonce,
+            sealed: self.config.encrypt,
             ..plain
         };
         let to = sending.to.address;
@@ -463,7 +465,7 @@ impl Engine {
         }
         let written = connection.write_small();
         if written.is_ok()
-            && connection.small.is_empty()
+            && connection.is_written()
             && let Role::Leaving { shut, .. } = &mut connection.role
             && !std::mem::replace(shut, true)
         {

@@ -5,13 +5,16 @@ use super::receiving::Receiving;
 use super::{Engine, lock, random};
 use crate::error::is_local;
 use crate::half::receiver::RecvHalf;
-use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, Nonce, Welcome, WireError};
+use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, Nonce, Reason, Welcome, WireError};
 use crate::{CommError, tcp};
 use mio::net::TcpStream;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
 
+/// What is wrong where one side encrypts.
+pub(super) const ALIKE: &str =
+    "one side encrypts and the other does not; set WEFT_ENCRYPT alike on all hosts";
 /// Connections that may be about to say who they are.
 const MOST_PENDING: usize = 256;
 /// So many are taken in before others have their turn.
@@ -117,6 +120,17 @@ impl Engine {
         };
         if !hello.is_proven(&key, challenge) {
             return self.lose(token, &Broken::Wire(WireError::NotWeft));
+        }
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        if hello.sealed {
+            let [theirs, ours] = key.seals(&hello.nonce, challenge);
+            connection.seal(&ours, &theirs);
+        }
+        if hello.sealed != self.config.encrypt {
+            let error = CommError::Invalid(format!("{from}: {ALIKE}"));
+            listening.into_iter().for_each(|it| lock(&it.inbox).push_back(Err(error.clone())));
+            let why = Reason::Encryption as u8;
+            return self.answer(token, &Header { slot: why, ..Header::new(Kind::Refused) });
         }
         if hello.over {
             self.connections.remove(&token);

@@ -305,7 +305,7 @@ fn said_bye(peer: Ipv4Addr, bye: &Header) -> CommError {
                  buffer as large as what is sent"
             ))
         }
-        Reason::Broken => {
+        Reason::Broken | Reason::Encryption => {
             CommError::Remote(format!("{peer}: the peer did not understand what was sent"))
         }
     }

@@ -110,7 +110,8 @@ impl Engine {
         }
         let what = format!("{}: sending to {}", self.config.name, peer.address);
         self.fail_sending(number, CommError::system(what, error), None);
-        let hello = Hello { channel, listener, over: true, ..self.hello() };
+        let sealed = self.config.encrypt;
+        let hello = Hello { channel, listener, over: true, sealed, ..self.hello() };
         let stream = tcp::connect((self.config.address, 0), peer.address, self.config.dscp, None);
         let until = self.now + super::LAST;
         let role = Role::Leaving { until, shut: false };

@@ -5,6 +5,7 @@ use super::lanes::{Lane, Phase};
 use super::planning::LanePart;
 use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
+use crate::Checksum;
 use crate::half::sender::{GivenUp, Part, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
@@ -94,9 +95,14 @@ impl Engine {
             (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
             _ => (Key::Even(0), LanePath::ANY),
         };
-        // What stays in this host is no packet on any wire.
         let stays = to.address.ip() == &self.config.address || to.address.ip().is_loopback();
-        let mut half = SendHalf::new(self.config.checksum && !stays);
+        let checked = match self.config.checksum {
+            _ if self.config.encrypt => false,
+            Checksum::None => false,
+            Checksum::BetweenHosts => !stays,
+            Checksum::All => true,
+        };
+        let mut half = SendHalf::new(checked);
         if planning.is_some_and(|it| it.watches) && dst.is_some() {
             half.allow_repeats();
         }
@@ -338,7 +344,7 @@ impl Engine {
         let live = sending.lanes[usize::from(lane)].phase == Phase::Live;
         let place = sending.place(lane);
         let mut all = 0;
-        while live && connection.writable && connection.small.is_empty() && all < TURN {
+        while live && connection.writable && connection.is_written() && all < TURN {
             match &mut connection.link {
                 Some(link) => rdma::post(link, &mut sending.half, lane, self.now)?,
                 None => fill(connection, &mut sending.half, lane),

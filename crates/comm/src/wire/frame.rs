@@ -39,6 +39,8 @@ pub enum Reason {
     Broken = 2,
     /// The receiver has no descriptor for a connection more.
     Full = 3,
+    /// One side encrypts, and the other does not.
+    Encryption = 4,
 }
 
 /// What begins a frame.
@@ -170,6 +172,7 @@ impl Header {
             0 => Reason::Closed,
             1 => Reason::TooLarge,
             3 => Reason::Full,
+            4 => Reason::Encryption,
             _ => Reason::Broken,
         }
     }

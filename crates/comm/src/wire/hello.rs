@@ -27,7 +27,7 @@ const ANSWER: &[u8; 8] = b"welcome ";
 /// | 24 to 32 | channel |
 /// | 32 to 48 | a number drawn for this connection |
 /// | 48 to 56 | the first group that the sender was not told of |
-/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before, 4 it only asks whether somebody lives, 8 the channel is over |
+/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before, 4 it only asks whether somebody lives, 8 the channel is over, 16 what follows is encrypted |
 /// | 60 to 92 | what the back end has to say |
 /// | 92 to 100 | which endpoint, by a random number |
 /// | 100 to 106 | address and port at which it listens |
@@ -59,6 +59,8 @@ pub struct Hello {
     pub asks: bool,
     /// Whether this begins no lane: the channel is over, and no lane is left that could say so.
     pub over: bool,
+    /// Whether all is encrypted that follows this and the challenge, both ways.
+    pub sealed: bool,
     /// Queue pair, address and so on of a lane over RDMA; zeros for TCP.
     pub extra: [u8; EXTRA],
     /// The endpoint of the sender; where it asks, that which it asks for.
@@ -98,7 +100,8 @@ impl Hello {
         let flags = u32::from(self.roce)
             | u32::from(self.known) << 1
             | u32::from(self.asks) << 2
-            | u32::from(self.over) << 3;
+            | u32::from(self.over) << 3
+            | u32::from(self.sealed) << 4;
         out[56..60].copy_from_slice(&flags.to_be_bytes());
         out[60..92].copy_from_slice(&self.extra);
         out[92..100].copy_from_slice(&self.home.life.to_be_bytes());
@@ -135,7 +138,7 @@ impl Hello {
             return Err(WireError::Damaged);
         }
         let (lane, flags) = (half(bytes, 10), word(bytes, 56));
-        if lane >= MOST_LANES || flags > 15 {
+        if lane >= MOST_LANES || flags > 31 {
             return Err(WireError::Nonsense("a lane that cannot be"));
         }
         Ok(Hello {
@@ -150,6 +153,7 @@ impl Hello {
             known: flags & 2 != 0,
             asks: flags & 4 != 0,
             over: flags & 8 != 0,
+            sealed: flags & 16 != 0,
             extra: bytes[60..92].try_into().expect("thirty-two"),
             home: Home {
                 life: long(bytes, 92),

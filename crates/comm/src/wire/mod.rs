@@ -14,7 +14,7 @@ mod slots;
 pub use frame::{Header, Kind, Reason};
 pub(crate) use hello::MAGIC;
 pub use hello::{Hello, Home, Welcome};
-pub use proof::{ChannelKey, NONCE, Nonce, PROOF};
+pub use proof::{ChannelKey, NONCE, Nonce, PROOF, SEAL_KEY};
 pub use slots::{Slot, Slots};
 
 use crate::{MOST_BUFFERS, MOST_REQUESTS};

@@ -11,6 +11,9 @@ pub const NONCE: usize = 16;
 /// Bytes of a proof.
 pub const PROOF: usize = 32;
 
+/// Bytes of a key that encrypts.
+pub const SEAL_KEY: usize = PROOF;
+
 /// A number that is drawn for one connection.
 pub type Nonce = [u8; NONCE];
 
@@ -39,6 +42,11 @@ impl ChannelKey {
     /// Whether `proof` is that of somebody who knows the key, in a time that does not tell how near it is.
     pub(crate) fn is_proven(&self, what: &[u8; 8], parts: &[&[u8]], proof: &[u8; PROOF]) -> bool {
         self.of(what, parts).verify_slice(proof).is_ok()
+    }
+
+    /// Keys of what this connection carries: of the sender's bytes, and of the receiver's.
+    pub(crate) fn seals(&self, hello: &Nonce, challenge: &Nonce) -> [[u8; SEAL_KEY]; 2] {
+        [b"sender's", b"receiver"].map(|what| self.prove(what, &[hello, challenge]))
     }
 
     fn of(&self, what: &[u8; 8], parts: &[&[u8]]) -> Hmac<Sha256> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_comm::{
-    Backend, Buffer, CommError, Endpoint, EndpointConfig, Handle, Listener, PathPlan, RecvChannel,
-    Request, SendChannel, Sizes,
+    Backend, Buffer, Checksum, CommError, Endpoint, EndpointConfig, Handle, Listener, PathPlan,
+    RecvChannel, Request, SendChannel, Sizes,
 };
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Rate, Time};
@@ -28,7 +28,8 @@ pub(crate) fn config(last: u8) -> EndpointConfig {
         connections: 4,
         path_time_out: Duration::from_millis(400),
         give_up: Duration::from_secs(4),
-        checksum: false,
+        checksum: Checksum::None,
+        encrypt: false,
         job_key: Arc::default(),
         line_bps: 0,
     }

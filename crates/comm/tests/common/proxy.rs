@@ -4,11 +4,14 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weft_comm::Handle;
 use weft_comm::handle::Parts;
+
+/// Bytes that are kept.
+const MOST_HEARD: usize = 200_000;
 
 /// What befalls a connection.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct Proxy {
     /// Connections taken, and faults done.
     pub(crate) taken: Arc<AtomicU64>,
     pub(crate) done: Arc<AtomicU64>,
+    /// The first bytes of what senders said.
+    pub(crate) heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -47,8 +52,8 @@ impl Proxy {
         let SocketAddr::V4(address) = listener.local_addr().expect("bound") else {
             panic!("IPv4 was asked for");
         };
-        let proxy = Proxy { taken: Arc::default(), done: Arc::default() };
-        let Proxy { taken, done } = proxy.clone();
+        let proxy = Proxy { taken: Arc::default(), done: Arc::default(), heard: Arc::default() };
+        let Proxy { taken, done, heard } = proxy.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let fault = fault(taken.fetch_add(1, Ordering::SeqCst));
@@ -56,33 +61,49 @@ impl Proxy {
                 let there = (near.try_clone().expect("cloned"), far.try_clone().expect("cloned"));
                 let done = done.clone();
                 let done_too = done.clone();
-                std::thread::spawn(move || carry(there.0, there.1, fault, &done));
+                let heard = heard.clone();
+                std::thread::spawn(move || carry(there.0, there.1, (fault, Some(&heard)), &done));
                 // Answers are few: faults come early, or never.
                 let back = match fault {
                     Fault::Cut(at) => Fault::Cut(at / 20),
                     Fault::Flip(at) => Fault::Flip(at / 20),
                     _ => Fault::None,
                 };
-                std::thread::spawn(move || carry(far, near, back, &done_too));
+                std::thread::spawn(move || carry(far, near, (back, None), &done_too));
             }
         });
         (proxy, Parts { address, ..parts }.encode())
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, fault: Fault, done: &AtomicU64) {
+fn carry(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    (fault, heard): (Fault, Option<&Mutex<Vec<u8>>>),
+    done: &AtomicU64,
+) {
     match fault {
         Fault::Gather(pause) => gather(&mut from, &mut to, pause, done),
-        _ => forward(&mut from, &mut to, fault, done),
+        _ => forward(&mut from, &mut to, (fault, heard), done),
     }
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }
 
-fn forward(from: &mut TcpStream, to: &mut TcpStream, mut fault: Fault, done: &AtomicU64) {
+fn forward(
+    from: &mut TcpStream,
+    to: &mut TcpStream,
+    (mut fault, heard): (Fault, Option<&Mutex<Vec<u8>>>),
+    done: &AtomicU64,
+) {
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;
     while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if let Some(heard) = heard {
+            let mut heard = heard.lock().expect("nobody panics with it");
+            let room = MOST_HEARD.saturating_sub(heard.len());
+            heard.extend_from_slice(&buffer[..count.min(room)]);
+        }
         let (mut start, end) = (0, count);
         let within = |at: u64| (all..all + count as u64).contains(&at).then(|| (at - all) as usize);
         match fault {
