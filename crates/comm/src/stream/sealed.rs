@@ -3,8 +3,7 @@
 //! out of order without notice. Keys are of one connection and one direction alone.
 
 use crate::wire::{SEAL_KEY, WireError};
-use aes_gcm::aead::{AeadInOut, KeyInit};
-use aes_gcm::{Aes256Gcm, Nonce, Tag};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use std::io::IoSlice;
 
 /// Most bytes of a record before it is encrypted.
@@ -16,21 +15,22 @@ pub const OVERHEAD: usize = LENGTH + TAG;
 
 /// What both directions have.
 struct Cipher {
-    cipher: Aes256Gcm,
+    key: LessSafeKey,
     /// Records so far.
     count: u64,
 }
 
 impl Cipher {
     fn new(key: &[u8; SEAL_KEY]) -> Cipher {
-        Cipher { cipher: Aes256Gcm::new(&(*key).into()), count: 0 }
+        let key = UnboundKey::new(&AES_256_GCM, key).expect("a key is so long");
+        Cipher { key: LessSafeKey::new(key), count: 0 }
     }
     /// The nonce of the next record. None is used twice: no connection lives for 2^64 records.
-    fn nonce(&mut self) -> [u8; 12] {
+    fn nonce(&mut self) -> Nonce {
         let mut nonce = [0; 12];
         nonce[4..].copy_from_slice(&self.count.to_be_bytes());
         self.count += 1;
-        nonce
+        Nonce::assume_unique_for_key(nonce)
     }
 }
 
@@ -68,8 +68,8 @@ impl Sealer {
         let nonce = self.cipher.nonce();
         let (head, body) = self.out[begin..].split_at_mut(LENGTH);
         head.copy_from_slice(&(len as u32).to_be_bytes());
-        let tag = self.cipher.cipher.encrypt_inout_detached(&Nonce::from(nonce), head, body.into());
-        self.out.extend_from_slice(&tag.expect("a record is short enough"));
+        let tag = self.cipher.key.seal_in_place_separate_tag(nonce, Aad::from(&*head), body);
+        self.out.extend_from_slice(tag.expect("a record is short enough").as_ref());
         len
     }
 
@@ -132,11 +132,9 @@ impl Opener {
         }
         let nonce = self.cipher.nonce();
         let (head, rest) = self.bytes[..end].split_at_mut(LENGTH);
-        let (body, tag) = rest.split_at_mut(end - OVERHEAD);
-        let tag: [u8; TAG] = (&*tag).try_into().expect("so long");
         self.cipher
-            .cipher
-            .decrypt_inout_detached(&Nonce::from(nonce), head, body.into(), &Tag::from(tag))
+            .key
+            .open_in_place(nonce, Aad::from(&*head), rest)
             .map_err(|_| WireError::Damaged)?;
         (self.have, self.open) = (0, (LENGTH, end - TAG));
         Ok(())

@@ -3,8 +3,7 @@
 //! response). What was heard on the wire opens nothing a second time.
 
 use crate::handle::SECRET;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac::{self, HMAC_SHA256};
 
 /// Bytes of a [`Nonce`].
 pub const NONCE: usize = 16;
@@ -31,36 +30,34 @@ impl ChannelKey {
     /// Of the listener with this `secret`, among processes that share `job`: with it, whoever has seen the
     /// handle knows no key. Empty: there is none.
     pub fn new(job: &[u8], secret: &[u8; SECRET]) -> ChannelKey {
-        ChannelKey(mac(job, &[b"weft channel", secret]).finalize().into_bytes().into())
+        ChannelKey(mac(job, b"weft key", &[secret]))
     }
 
     /// Shows that the key is known, for `parts` under the name `what`.
     pub(crate) fn prove(&self, what: &[u8; 8], parts: &[&[u8]]) -> [u8; PROOF] {
-        self.of(what, parts).finalize().into_bytes().into()
+        mac(&self.0, what, parts)
     }
 
     /// Whether `proof` is that of somebody who knows the key, in a time that does not tell how near it is.
     pub(crate) fn is_proven(&self, what: &[u8; 8], parts: &[&[u8]], proof: &[u8; PROOF]) -> bool {
-        self.of(what, parts).verify_slice(proof).is_ok()
+        let key = hmac::Key::new(HMAC_SHA256, &self.0);
+        hmac::verify(&key, &text(what, parts), proof).is_ok()
     }
 
     /// Keys of what this connection carries: of the sender's bytes, and of the receiver's.
     pub(crate) fn seals(&self, hello: &Nonce, challenge: &Nonce) -> [[u8; SEAL_KEY]; 2] {
         [b"sender's", b"receiver"].map(|what| self.prove(what, &[hello, challenge]))
     }
+}
 
-    fn of(&self, what: &[u8; 8], parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut all = mac(&self.0, &[what]);
-        parts.iter().for_each(|part| all.update(part));
-        all
-    }
+fn mac(key: &[u8], what: &[u8; 8], parts: &[&[u8]]) -> [u8; PROOF] {
+    let tag = hmac::sign(&hmac::Key::new(HMAC_SHA256, key), &text(what, parts));
+    tag.as_ref().try_into().expect("SHA-256 is so long")
 }
 
 /// Parts have lengths that follow from the name before them, so that no two texts are alike.
-fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
-    let mut all = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
-    parts.iter().for_each(|part| all.update(part));
-    all
+fn text(what: &[u8; 8], parts: &[&[u8]]) -> Vec<u8> {
+    [&what[..], &parts.concat()].concat()
 }
 
 #[cfg(test)]
@@ -70,7 +67,7 @@ mod tests {
     /// RFC 4231, test case 2.
     #[test]
     fn it_is_the_hmac_of_the_standard() {
-        let tag = mac(b"Jefe", &[b"what do ya want ", b"for nothing?"]).finalize().into_bytes();
+        let tag = mac(b"Jefe", b"what do ", &[b"ya want ", b"for nothing?"]);
         let hex: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
