@@ -22,8 +22,9 @@ GUIDE = ROOT / "docs" / "extend" / "switch-platform.md"
 
 @pytest.fixture
 def vyos(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The guide's platform, as if its folder lay among the others."""
+    """The guide's platform, as if its folder and its line were among the others."""
     monkeypatch.setattr(platforms, "__path__", [*platforms.__path__, str(EXAMPLE)])
+    monkeypatch.setattr(platforms, "PLATFORMS", (*platforms.PLATFORMS, "vyos"))
     yield "vyos"
     config._template.cache_clear()
 
