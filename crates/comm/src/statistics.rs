@@ -58,6 +58,17 @@ pub struct PathCounts {
     pub open: u64,
 }
 
+impl PathCounts {
+    fn add(&mut self, other: &PathCounts) {
+        self.bytes += other.bytes;
+        self.subflows += other.subflows;
+        self.time_outs += other.time_outs;
+        self.re_routes += other.re_routes;
+        self.reconnects += other.reconnects;
+        self.open += other.open;
+    }
+}
+
 /// Peer, path and source port.
 pub(crate) type Place = (Ipv4Addr, Option<PathId>, u16);
 
@@ -102,12 +113,7 @@ impl Counts {
             && closed
             && let Some((_, old)) = self.paths.remove(&place)
         {
-            let all = self.at((peer, None, 0), host);
-            all.bytes += old.bytes;
-            all.subflows += old.subflows;
-            all.time_outs += old.time_outs;
-            all.re_routes += old.re_routes;
-            all.reconnects += old.reconnects;
+            self.at((peer, None, 0), host).add(&old);
         }
     }
     pub(crate) fn snapshot(&self) -> Statistics {
@@ -128,57 +134,87 @@ impl Counts {
     }
 }
 
-/// A counter as Prometheus has it: its name, what it means, and where it is.
-type Metric = (&'static str, &'static str, fn(&PathCounts) -> u64);
+/// A metric of paths as Prometheus has it: its name, its type, what it means, and where it is.
+type Metric = (&'static str, &'static str, &'static str, fn(&PathCounts) -> u64);
 
-const METRICS: [Metric; 5] = [
-    ("sent_bytes_total", "payload handed to the system", |counts| counts.bytes),
-    ("pieces_total", "parts of messages", |counts| counts.subflows),
-    ("time_outs_total", "times that nothing came back for too long", |counts| counts.time_outs),
-    ("re_routes_total", "times that a lane left the path", |counts| counts.re_routes),
-    ("reconnects_total", "connections that were lost", |counts| counts.reconnects),
+const METRICS: [Metric; 7] = [
+    ("sent_bytes_total", "counter", "Payload handed to the system, each byte once.", |counts| {
+        counts.bytes
+    }),
+    ("subflows_total", "counter", "Parts of messages.", |counts| counts.subflows),
+    ("pieces_total", "counter", "Old name of weft_subflows_total, until 0.3.", |counts| {
+        counts.subflows
+    }),
+    ("time_outs_total", "counter", "Times that nothing came back for too long.", |counts| {
+        counts.time_outs
+    }),
+    ("re_routes_total", "counter", "Times that a lane left the path for another one.", |counts| {
+        counts.re_routes
+    }),
+    ("reconnects_total", "counter", "Connections that were lost.", |counts| counts.reconnects),
+    ("connections", "gauge", "Connections that are open.", |counts| counts.open),
 ];
 
 impl Statistics {
-    /// As text for Prometheus, names beginning with `weft_`.
-    pub fn prometheus(&self) -> String {
+    /// As text for Prometheus, names beginning with `weft_`, each series with the label `process` if
+    /// there is a number for it. Source ports of a path are counted together: series would become
+    /// ever more.
+    pub fn prometheus(&self, process: Option<usize>) -> String {
         let mut out = String::new();
-        for (name, meaning, value) in METRICS {
-            head(&mut out, name, meaning, "counter");
-            for path in &self.paths {
-                self.line(&mut out, name, path, value(&path.counts));
+        let process = process.map_or(String::new(), |number| format!("process=\"{number}\","));
+        let device = format!("{process}device=\"{}\"", label(&self.name));
+        let paths = self.by_path();
+        for (name, kind, meaning, value) in METRICS {
+            head(&mut out, name, meaning, kind);
+            for ((peer, path), (host, counts)) in &paths {
+                let (host, path) = (or_empty(*host), path.map_or(String::new(), path_name));
+                let labels = format!("{device},peer=\"{peer}\",host=\"{host}\",path=\"{path}\"");
+                write_line(&mut out, name, &labels, value(counts));
             }
         }
-        head(&mut out, "connections", "connections that are open", "gauge");
-        for path in &self.paths {
-            self.line(&mut out, "connections", path, path.counts.open);
-        }
-        head(&mut out, "received_bytes_total", "payload that came", "counter");
-        let device = label(&self.name);
+        head(&mut out, "received_bytes_total", "Payload that came.", "counter");
         for (peer, bytes) in &self.received {
-            let labels = format!("device=\"{device}\",peer=\"{peer}\"");
+            let labels = format!("{device},peer=\"{peer}\"");
             write_line(&mut out, "received_bytes_total", &labels, *bytes);
         }
-        let rest = [
-            ("strangers_total", "connections that were turned away", self.refused_connections),
-            ("damaged_total", "frames with a wrong check sum", self.damaged),
-            ("starved_total", "connections that this host had no room for", self.starved),
-        ];
-        for (name, meaning, value) in rest {
+        for (name, old_name, meaning, value) in [
+            (
+                "refused_connections_total",
+                "strangers_total",
+                "Connections that were turned away.",
+                self.refused_connections,
+            ),
+            (
+                "damaged_frames_total",
+                "damaged_total",
+                "Frames with a wrong check sum.",
+                self.damaged,
+            ),
+            (
+                "starved_connections_total",
+                "starved_total",
+                "Connections that this host had no room for.",
+                self.starved,
+            ),
+        ] {
             head(&mut out, name, meaning, "counter");
-            write_line(&mut out, name, &format!("device=\"{device}\""), value);
+            write_line(&mut out, name, &device, value);
+            let renamed = format!("Old name of weft_{name}, until 0.3.");
+            head(&mut out, old_name, &renamed, "counter");
+            write_line(&mut out, old_name, &device, value);
         }
         out
     }
 
-    fn line(&self, out: &mut String, name: &str, path: &PathStatistics, value: u64) {
-        let PathStatistics { peer, host, path, port, .. } = path;
-        let device = label(&self.name);
-        let (host, path) = (or_empty(*host), path.map_or(String::new(), path_name));
-        let labels = format!(
-            "device=\"{device}\",peer=\"{peer}\",host=\"{host}\",path=\"{path}\",port=\"{port}\""
-        );
-        write_line(out, name, &labels, value);
+    /// What was sent, by peer and path.
+    fn by_path(&self) -> BTreeMap<(Ipv4Addr, Option<PathId>), (Option<u32>, PathCounts)> {
+        let mut all = BTreeMap::new();
+        for PathStatistics { peer, host, path, counts, .. } in &self.paths {
+            let (_, sum) =
+                all.entry((*peer, *path)).or_insert_with(|| (*host, PathCounts::default()));
+            sum.add(counts);
+        }
+        all
     }
 
     /// As one JSON object.
@@ -253,6 +289,7 @@ mod tests {
             reconnects: 1,
             open: 9,
         };
+        counts.at((peer, Some(PathId::new(3, 0)), 61_441), Some(7)).bytes = 7;
         counts.at((peer, None, 40_000), None).bytes = 6;
         counts.received.insert(peer, 8);
         counts.refused_connections = 11;
@@ -261,12 +298,14 @@ mod tests {
         counts.snapshot()
     }
 
+    /// Of the two ports of a path together.
     #[test]
     fn prometheus_has_a_line_for_every_number() {
-        let text = statistics().prometheus();
-        let labels = r#"device="a \"NIC\"",peer="10.0.0.2",host="7",path="3.0",port="61440""#;
+        let text = statistics().prometheus(None);
+        let labels = r#"device="a \"NIC\"",peer="10.0.0.2",host="7",path="3.0""#;
         for (name, value) in [
-            ("sent_bytes_total", 5),
+            ("sent_bytes_total", 12),
+            ("subflows_total", 4),
             ("pieces_total", 4),
             ("time_outs_total", 3),
             ("re_routes_total", 2),
@@ -275,17 +314,40 @@ mod tests {
         ] {
             let line = format!("weft_{name}{{{labels}}} {value}");
             assert!(text.lines().any(|one| one == line), "{line}\n{text}");
-            let named = |one: &&str| one.starts_with(&format!("# TYPE weft_{name} "));
-            assert_eq!(text.lines().filter(named).count(), 1, "{text}");
         }
-        assert!(
-            text.contains(
-                "weft_received_bytes_total{device=\"a \\\"NIC\\\"\",peer=\"10.0.0.2\"} 8"
-            )
-        );
-        assert!(text.contains("weft_strangers_total{device=\"a \\\"NIC\\\"\"} 11"));
-        assert!(text.contains("weft_starved_total{device=\"a \\\"NIC\\\"\"} 2"), "{text}");
-        assert!(text.contains("host=\"\",path=\"\",port=\"40000\"} 6"));
+        for line in [
+            r#"weft_received_bytes_total{device="a \"NIC\"",peer="10.0.0.2"} 8"#,
+            r#"weft_refused_connections_total{device="a \"NIC\""} 11"#,
+            r#"weft_strangers_total{device="a \"NIC\""} 11"#,
+            r#"weft_starved_connections_total{device="a \"NIC\""} 2"#,
+            r#"weft_sent_bytes_total{device="a \"NIC\"",peer="10.0.0.2",host="",path=""} 6"#,
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+    }
+
+    /// Each metric is described once, before its samples; a counter's name ends as counters' do.
+    #[test]
+    fn prometheus_metrics_are_described() {
+        let text = statistics().prometheus(Some(3));
+        let mut described = None;
+        for line in text.lines() {
+            let words: Vec<_> = line.split([' ', '{']).collect();
+            match words[..] {
+                ["#", "HELP", name, ..] => {
+                    assert!(text.matches(&format!("HELP {name} ")).count() == 1)
+                }
+                ["#", "TYPE", name, kind] => {
+                    assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+                    described = Some(name);
+                }
+                [name, labels, ..] => {
+                    assert_eq!(described, Some(name), "{line}");
+                    assert!(labels.starts_with("process=\"3\",device=\""), "{line}");
+                }
+                _ => panic!("{line}"),
+            }
+        }
     }
 
     /// Reconnecting for weeks from ports that the kernel picks must not fill memory.

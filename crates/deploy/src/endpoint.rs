@@ -36,7 +36,7 @@ pub(crate) fn deployment(
         devices,
         scheme,
         stats: given.stats.clone(),
-        prometheus: given.prometheus,
+        prometheus: given.prometheus.clone(),
         log: given.log,
         warnings,
     })

@@ -32,6 +32,15 @@ use std::path::PathBuf;
 #[error("{0}")]
 pub struct DeployError(pub String);
 
+/// Where Prometheus finds the statistics of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prometheus {
+    /// They are served here, or at one of the next ports if another process has this one.
+    Served(SocketAddr),
+    /// They are written into this directory, for node_exporter.
+    Directory(PathBuf),
+}
+
 /// What a process on this host is to do.
 #[derive(Clone, Debug)]
 pub struct Deployment {
@@ -41,8 +50,8 @@ pub struct Deployment {
     pub scheme: String,
     /// Where statistics go when the process ends.
     pub stats: Option<PathBuf>,
-    /// Where statistics can be asked for.
-    pub prometheus: Option<SocketAddr>,
+    /// Where Prometheus finds statistics.
+    pub prometheus: Option<Prometheus>,
     /// How much to say.
     pub log: Log,
     /// What the user should know, a line each.

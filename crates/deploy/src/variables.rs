@@ -1,7 +1,6 @@
 //! The variables of the environment: one table, and what stands in them.
 
-use crate::DeployError;
-use std::net::SocketAddr;
+use crate::{DeployError, Prometheus};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +95,12 @@ pub const VARIABLES: &[Variable] = &[
     variable("WEFT_RDMA_DEVICE", "by the interface", "the RDMA device, as mlx5_0 or mlx5_0:1"),
     variable("WEFT_GID_INDEX", "the RoCEv2 one of the address", "which of its GIDs"),
     variable("WEFT_STATS", "none", "statistics go into this file, as JSON; %p is the process"),
-    variable("WEFT_PROMETHEUS", "none", "statistics are served here, as 127.0.0.1:9400"),
+    variable(
+        "WEFT_PROMETHEUS",
+        "none",
+        "statistics are served here, as 127.0.0.1:9400, or written into this directory, as \
+         /run/weft; processes of a host take one port or file each",
+    ),
     variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
 ];
 
@@ -145,7 +149,7 @@ pub(crate) struct Given {
     pub(crate) rdma_device: Option<(String, u8)>,
     pub(crate) gid_index: Option<u8>,
     pub(crate) stats: Option<PathBuf>,
-    pub(crate) prometheus: Option<SocketAddr>,
+    pub(crate) prometheus: Option<Prometheus>,
     pub(crate) log: Log,
 }
 
@@ -203,7 +207,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         rdma_device: get("WEFT_RDMA_DEVICE").device()?,
         gid_index: get("WEFT_GID_INDEX").number(0, 255)?.map(|index| index as u8),
         stats: get("WEFT_STATS").text.map(PathBuf::from),
-        prometheus: get("WEFT_PROMETHEUS").address()?,
+        prometheus: get("WEFT_PROMETHEUS").prometheus()?,
         log: get("WEFT_LOG")
             .word(&[
                 ("error", Log::Error),
@@ -289,10 +293,14 @@ impl Text {
         text.split(',').map(pair).collect()
     }
 
-    fn address(self) -> Result<Option<SocketAddr>, DeployError> {
+    fn prometheus(self) -> Result<Option<Prometheus>, DeployError> {
         let Some(text) = &self.text else { return Ok(None) };
-        let found = text.parse();
-        found.map(Some).map_err(|_| self.wrong("is no address; write it as 127.0.0.1:9400"))
+        if text.contains('/') {
+            return Ok(Some(Prometheus::Directory(PathBuf::from(text))));
+        }
+        let what = "is no address; write it as 127.0.0.1:9400, or a directory as /run/weft";
+        let found = text.parse().map_err(|_| self.wrong(what))?;
+        Ok(Some(Prometheus::Served(found)))
     }
 
     fn device(self) -> Result<Option<(String, u8)>, DeployError> {

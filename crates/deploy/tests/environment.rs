@@ -258,7 +258,7 @@ fn mistakes_are_told_in_one_line() {
         (&[("WEFT_CHECKSUM", "yes")], "WEFT_CHECKSUM: \"yes\": is not known; use one of 0, 1"),
         (&[("WEFT_PATH_TIMEOUT", "5")], "WEFT_PATH_TIMEOUT: \"5\": "),
         (&[("WEFT_GIVE_UP", "100ms")], "WEFT_GIVE_UP: \"100ms\": shorter than"),
-        (&[("WEFT_PROMETHEUS", "9400")], "WEFT_PROMETHEUS: \"9400\": is no address"),
+        (&[("WEFT_PROMETHEUS", "9400")], "WEFT_PROMETHEUS: \"9400\": is no address; write"),
         (&[("WEFT_RDMA_DEVICE", "mlx5_0:x")], "WEFT_RDMA_DEVICE: \"mlx5_0:x\": is no device"),
         (&[("WEFT_LOG", "loud")], "WEFT_LOG: \"loud\": is not known"),
     ];

@@ -1,4 +1,4 @@
-//! As much of HTTP as Prometheus needs: one short request, one answer, and the connection is closed.
+//! As much of HTTP as Prometheus and `weft top` need: one short request, one answer, and the connection is closed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,8 +11,16 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Callers served at a time; others wait in the queue of the system.
 const AT_ONCE: usize = 4;
 
+/// What is served, made when somebody asks for it.
+pub(crate) struct Pages<'a> {
+    /// At `/metrics`, for Prometheus.
+    pub(crate) metrics: &'a dyn Fn() -> String,
+    /// At `/statistics.json`, as in the file of `WEFT_STATS`.
+    pub(crate) json: &'a dyn Fn() -> String,
+}
+
 /// Answers whoever has called. It takes no more than twice [`PATIENCE`].
-pub(crate) fn answer(port: &TcpListener, metrics: &dyn Fn() -> String) {
+pub(crate) fn answer(port: &TcpListener, pages: &Pages<'_>) {
     let begun = Instant::now();
     for _ in 0..AT_ONCE {
         if begun.elapsed() >= PATIENCE {
@@ -20,7 +28,7 @@ pub(crate) fn answer(port: &TcpListener, metrics: &dyn Fn() -> String) {
         }
         let Ok((caller, _)) = port.accept() else { return };
         // Callers that hang up hurt nobody.
-        let _ = serve(caller, metrics);
+        let _ = serve(caller, pages);
     }
 }
 
@@ -54,7 +62,7 @@ impl Write for Caller {
     }
 }
 
-fn serve(socket: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result<()> {
+fn serve(socket: TcpStream, pages: &Pages<'_>) -> std::io::Result<()> {
     socket.set_nonblocking(false)?;
     let mut caller = Caller { socket, until: Instant::now() + PATIENCE };
     let mut request = Vec::new();
@@ -62,18 +70,33 @@ fn serve(socket: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result<()>
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let count = caller.read(&mut part)?;
         if count == 0 || request.len() + count > LONGEST {
-            return reply(&mut caller, "400 Bad Request", "a short GET of /metrics, please\n");
+            return reply(
+                &mut caller,
+                "400 Bad Request",
+                TEXT,
+                "a short GET of /metrics, please\n",
+            );
         }
         request.extend_from_slice(&part[..count]);
     }
     match request.split(|byte| *byte == b' ').take(2).collect::<Vec<_>>()[..] {
-        [b"GET", b"/metrics" | b"/"] => reply(&mut caller, "200 OK", &metrics()),
-        _ => reply(&mut caller, "404 Not Found", "GET /metrics is all there is\n"),
+        [b"GET", b"/metrics" | b"/"] => reply(
+            &mut caller,
+            "200 OK",
+            "text/plain; version=0.0.4; charset=utf-8",
+            &(pages.metrics)(),
+        ),
+        [b"GET", b"/statistics.json"] => {
+            reply(&mut caller, "200 OK", "application/json", &(pages.json)())
+        }
+        _ => reply(&mut caller, "404 Not Found", TEXT, "there are /metrics and /statistics.json\n"),
     }
 }
 
-fn reply(caller: &mut Caller, status: &str, text: &str) -> std::io::Result<()> {
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
+/// The type of a page that says what is wrong.
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn reply(caller: &mut Caller, status: &str, kind: &str, text: &str) -> std::io::Result<()> {
     let length = text.len();
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
@@ -110,7 +133,8 @@ mod tests {
             }
         });
         let begun = Instant::now();
-        answer(&port, &|| text.clone());
+        let page = || text.clone();
+        answer(&port, &Pages { metrics: &page, json: &page });
         let taken = begun.elapsed();
         slow.join().expect("no panic");
         taken

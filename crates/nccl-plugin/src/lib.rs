@@ -11,7 +11,7 @@
 //! | `objects` | communicators, memory and requests as the pointers that NCCL keeps |
 //! | `boundary` | panics and errors to results, with one line in NCCL's log |
 //! | `logger` | NCCL's logger |
-//! | `watch`, `changes`, `http` | statistics to a file and to Prometheus, what changed to the log |
+//! | `watch`, `changes`, `http`, `directory` | statistics to a file and to Prometheus, what changed to the log |
 //!
 //! # What it relies on
 //! NCCL gives back only pointers that it got from here, none after it closed it; a request is over as
@@ -26,6 +26,7 @@ mod boundary;
 mod calls;
 mod changes;
 mod core;
+mod directory;
 mod forked;
 mod http;
 mod logger;

@@ -1,24 +1,29 @@
 //! One thread that looks at statistics once a second: what changed goes to NCCL's log; all of it to a
-//! file, at the end too, and to Prometheus at a port, where somebody asked for that.
+//! file, at the end too, and to Prometheus at a port or in a directory, where somebody asked for that.
 
 use crate::boundary::Failure;
 use crate::changes::StatisticsChanges;
+use crate::directory::Slot;
+use crate::http::Pages;
 use crate::nic::Nic;
 use crate::{http, logger};
+use std::fs::Permissions;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weft_comm::Statistics;
+use weft_deploy::Prometheus;
 
 /// How often the port is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// How often there is changes, and the file is written.
 const WRITE: Duration = Duration::from_secs(1);
 /// Processes of a server that ask for one port each get one of so many.
-const PORTS: u16 = 64;
+const PORTS: u16 = crate::directory::SLOTS as u16;
 
 /// The thread; it ends with this.
 pub(crate) struct Watch {
@@ -39,8 +44,8 @@ fn json(nics: &[Arc<Nic>]) -> String {
 }
 
 /// A metric may be described once, so samples of all NICs go under the description of the first.
-fn prometheus(nics: &[Arc<Nic>]) -> String {
-    let texts: Vec<String> = each(nics).map(|one| one.prometheus()).collect();
+fn prometheus(nics: &[Arc<Nic>], process: Option<usize>) -> String {
+    let texts: Vec<String> = each(nics).map(|one| one.prometheus(process)).collect();
     let mut metrics: Vec<(&str, String)> = Vec::new();
     for line in texts.iter().flat_map(|text| text.lines()) {
         let name = line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ");
@@ -64,6 +69,7 @@ fn prometheus(nics: &[Arc<Nic>]) -> String {
 struct Task {
     file: Option<PathBuf>,
     port: Option<TcpListener>,
+    slot: Option<Slot>,
     nics: Vec<Arc<Nic>>,
 }
 
@@ -71,16 +77,20 @@ impl Watch {
     /// Starts the thread.
     pub(crate) fn start(
         file: Option<PathBuf>,
-        address: Option<SocketAddr>,
+        shown: Option<Prometheus>,
         nics: Vec<Arc<Nic>>,
     ) -> Result<Watch, Failure> {
-        let port = address.map(listen).transpose()?;
+        let (port, slot) = match shown {
+            Some(Prometheus::Served(address)) => (Some(listen(address)?), None),
+            Some(Prometheus::Directory(directory)) => (None, Some(Slot::take(&directory)?)),
+            None => (None, None),
+        };
         let file = file.map(|file| of_process(&file));
         if let Some(file) = &file {
             // What cannot be written is said now, not at the end of the job.
-            write(file, &json(&nics))?;
+            write_statistics(file, &nics)?;
         }
-        let task = Task { file, port, nics };
+        let task = Task { file, port, slot, nics };
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new()
             .name("weft-statistics".into())
@@ -146,7 +156,8 @@ impl Task {
                 return;
             }
             if let Some(port) = &self.port {
-                http::answer(port, &|| prometheus(&self.nics));
+                let metrics = || prometheus(&self.nics, None);
+                http::answer(port, &Pages { metrics: &metrics, json: &|| json(&self.nics) });
             }
         }
     }
@@ -160,7 +171,13 @@ impl Task {
             }
         }
         if let Some(file) = &self.file
-            && let Err(failure) = write(file, &json(&self.nics))
+            && let Err(failure) = write_statistics(file, &self.nics)
+        {
+            failure.say("statistics");
+        }
+        if let Some(slot) = &self.slot
+            && let Err(failure) =
+                slot.write(&prometheus(&self.nics, Some(slot.number)), &json(&self.nics))
         {
             failure.say("statistics");
         }
@@ -196,12 +213,20 @@ fn of_process(file: &Path) -> PathBuf {
     PathBuf::from(file.to_string_lossy().replace("%p", &std::process::id().to_string()))
 }
 
-/// Whole or not at all: readers never see a half.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let broken = |error| Failure::Setup(format!("WEFT_STATS: {}: {error}", file.display()));
+fn write_statistics(file: &Path, nics: &[Arc<Nic>]) -> Result<(), Failure> {
+    write(file, &json(nics), None)
+        .map_err(|error| Failure::Setup(format!("WEFT_STATS: {}: {error}", file.display())))
+}
+
+/// Whole or not at all: readers never see a half. `mode` has the permissions, else they are what files
+/// of this process have.
+pub(crate) fn write(file: &Path, text: &str, mode: Option<u32>) -> std::io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    std::fs::write(&beside, text).map_err(broken)?;
-    std::fs::rename(&beside, file).map_err(broken)
+    std::fs::write(&beside, text)?;
+    if let Some(mode) = mode {
+        std::fs::set_permissions(&beside, Permissions::from_mode(mode))?;
+    }
+    std::fs::rename(&beside, file)
 }
