@@ -22,6 +22,7 @@ from weft.cli.plan import plan
 from weft.cli.report import report
 from weft.cli.run import run
 from weft.cli.switch_config import switch_config
+from weft.cli.top import top
 from weft.cli.tune import tune
 
 app = typer.Typer(
@@ -46,6 +47,7 @@ app.command("switch-config")(switch_config)
 app.add_typer(trace.app, name="trace")
 app.add_typer(topology.app, name="topology")
 app.command("bench-net")(bench_net)
+app.command()(top)
 app.add_typer(testbed.app, name="testbed")
 
 
