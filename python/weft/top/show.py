@@ -16,13 +16,13 @@ _BLOCKS = " \N{LEFT ONE EIGHTH BLOCK}\N{LEFT ONE QUARTER BLOCK}\N{LEFT THREE EIG
     "\N{LEFT HALF BLOCK}\N{LEFT FIVE EIGHTHS BLOCK}\N{LEFT THREE QUARTERS BLOCK}"
     "\N{LEFT SEVEN EIGHTHS BLOCK}\N{FULL BLOCK}"
 )
-_ROW = "  {:<8} {:>11} {:<20} {:>5} {:>7} {:>9} {:>9} {:>3}"
+_ROW = "  {:<7} {:>11} {:<20} {:>5} {:>7} {:>9} {:>9} {:>3}"
 _HEAD = _ROW.format("path", "rate", "", "share", "of even", "time-outs", "re-routes", "con")
 
 
 def lines(view: View, missing: Sequence[Missing], clock: str, room: int | None = None) -> list[str]:
     """A screen of at most `room` lines; `clock` is the time of day."""
-    found = [_summary(view, clock), *(_cut(str(one)) for one in missing)]
+    found = [_summary(view, clock), *map(str, missing)]
     found += [line for device in view.devices for line in _troubles(device)]
     largest = max((path.bytes_per_s for peer in view.peers for path in peer.paths), default=0.0)
     if not any(peer.paths for peer in view.peers):
@@ -31,7 +31,7 @@ def lines(view: View, missing: Sequence[Missing], clock: str, room: int | None =
         found += ["", _of_peer(peer), _HEAD, *(_of_path(path, largest) for path in peer.paths)]
     if room is not None and len(found) > room:
         found = [*found[: room - 1], f"... {len(found) - room + 1} more lines"]
-    return [line.rstrip() for line in found]
+    return [_cut(line.rstrip()) for line in found]
 
 
 def as_dict(view: View, missing: Sequence[Missing], at: float) -> dict[str, Any]:
@@ -51,13 +51,13 @@ def _summary(view: View, clock: str) -> str:
     rate = _rate(sum(path.bytes_per_s for path in paths))
     new = sum(path.new_time_outs for path in paths)
     count = "1 process" if view.processes == 1 else f"{view.processes} processes"
-    return _cut(f"{clock}  {count}, {rate} sent, {new} new time-outs")
+    return f"{clock}  {count}, {rate} sent, {new} new time-outs"
 
 
 def _of_peer(peer: Peer) -> str:
     where = f"{peer.device} ({peer.address})" if peer.address else peer.device
     total = format_bytes(sum(path.bytes for path in peer.paths))
-    return _cut(f"{where} to {peer.peer}: {_rate(peer.bytes_per_s)}, {total} in all")
+    return f"{where} to {peer.peer}: {_rate(peer.bytes_per_s)}, {total} in all"
 
 
 def _of_path(path: Path, largest: float) -> str:
@@ -101,7 +101,7 @@ def _troubles(device: Device) -> list[str]:
     told = [f"{device.device}: {count} {what}" for count, what in found if count]
     if device.starved_connections and device.starved_why:
         told[0] += f": {device.starved_why}"
-    return [_cut(line) for line in told]
+    return told
 
 
 def _cut(line: str) -> str:
