@@ -68,12 +68,20 @@ class Address:
     ports: range
 
     def read(self) -> list[Answer]:
-        """Readings of all that answer; if none does, why not."""
+        """Readings of all that answer; if none does, why not.
+
+        Beside processes that answer, other ports may be free or somebody else's.
+        """
         with ThreadPoolExecutor(min(_AT_ONCE, len(self.ports))) as pool:
             found = list(pool.map(self._port, self.ports))
-        there = [one for one in found if isinstance(one, Reading) or one.why != _REFUSED]
-        job = f"is a job with WEFT_PROMETHEUS={self.host}:{self.ports[0]} running?"
-        return there or [Missing(self.name, f"{_REFUSED}; {job}")]
+        there: list[Answer] = [one for one in found if isinstance(one, Reading)]
+        silent = [one for one in found if isinstance(one, Missing)]
+        odd = [one for one in silent if one.why not in (_REFUSED, _FOREIGN)]
+        if there:
+            return there + odd
+        why = (odd or silent)[0].why
+        job = f"; is a job with WEFT_PROMETHEUS={self.host}:{self.ports[0]} running?"
+        return [Missing(self.name, f"{why}{job * (why == _REFUSED)}")]
 
     def _port(self, port: int) -> Answer:
         source = f"{self.host}:{port}"
@@ -92,11 +100,12 @@ class Address:
         finally:
             caller.close()
         if answer.status != 200:
-            return Missing(source, "not Weft's NCCL plugin 0.2 or newer; look for another port")
+            return Missing(source, _FOREIGN)
         return _parsed(source, time.monotonic(), text)
 
 
 _REFUSED = "nobody listens"
+_FOREIGN = "no NCCL plugin of Weft 0.2 or newer; try the next port"
 
 
 @dataclass(frozen=True)
