@@ -99,7 +99,7 @@ pub const VARIABLES: &[Variable] = &[
         "WEFT_PROMETHEUS",
         "none",
         "statistics are served here, as 127.0.0.1:9400, or written into this directory, as \
-         /run/weft; processes of a host take one port or file each",
+         /run/weft-counters; processes of a host take one port or file each",
     ),
     variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
 ];
@@ -298,7 +298,8 @@ impl Text {
         if text.contains('/') {
             return Ok(Some(Prometheus::Directory(PathBuf::from(text))));
         }
-        let what = "is no address; write it as 127.0.0.1:9400, or a directory as /run/weft";
+        let what =
+            "is no address; write it as 127.0.0.1:9400, or a directory as /run/weft-counters";
         let found = text.parse().map_err(|_| self.wrong(what))?;
         Ok(Some(Prometheus::Served(found)))
     }

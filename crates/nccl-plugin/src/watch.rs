@@ -224,9 +224,14 @@ pub(crate) fn write(file: &Path, text: &str, mode: Option<u32>) -> std::io::Resu
     let mut beside = file.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    std::fs::write(&beside, text)?;
-    if let Some(mode) = mode {
-        std::fs::set_permissions(&beside, Permissions::from_mode(mode))?;
+    let written = std::fs::write(&beside, text)
+        .and_then(|()| match mode {
+            Some(mode) => std::fs::set_permissions(&beside, Permissions::from_mode(mode)),
+            None => Ok(()),
+        })
+        .and_then(|()| std::fs::rename(&beside, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
     }
-    std::fs::rename(&beside, file)
+    written
 }

@@ -90,6 +90,10 @@ fn statistics_are_written_and_served() {
     let value = |line: &str| line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
     let sent: u64 = sent.map(|line| value(line).expect("a number")).sum();
     assert_eq!(sent, 1 << 20, "{body}");
+    let answer = ask("GET /statistics.json HTTP/1.1\r\n\r\n");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.contains("Content-Type: application/json"), "{head}");
+    assert!(body.starts_with("[{\"device\":\"lo\""), "{body}");
     assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(ask(&format!("GET /{} HTTP/1.1", "x".repeat(9000))).starts_with("HTTP/1.1 400"));
     // One that says nothing holds nobody up for long.

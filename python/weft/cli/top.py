@@ -35,7 +35,7 @@ def top(
     Examples:
       weft top                                     jobs on this host, ports 9400 to 9463
       weft top node-1:9400-9407 node-2:9400-9407   8 processes each on two hosts
-      weft top /run/weft                           WEFT_PROMETHEUS=/run/weft
+      weft top /run/weft-counters                  WEFT_PROMETHEUS=/run/weft-counters
       weft top weft-*.json --once --json           WEFT_STATS=weft-%p.json
 
     \b
