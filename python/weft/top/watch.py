@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from weft.cli.terminal import note
 from weft.errors import ExperimentError
 from weft.top import show
 from weft.top.rates import Rates, View
@@ -85,7 +84,7 @@ def _repeat(
             screen.update(Text(text, no_wrap=True, overflow="crop"), refresh=True)
         else:
             for one in set(missing) - told:
-                note(f"{one}; trying again")
+                print(f"{one}; trying again", file=sys.stderr, flush=True)
             told = set(missing)
             if as_json:
                 print(json.dumps(show.as_dict(view, missing, time.time())), flush=True)
