@@ -32,6 +32,8 @@ KINDS = {
     "they are for, with examples: [experiment files](../experiments.md).",
     "variables": "What hosts of a cluster read: the [NCCL plugin](../nccl.md) and the "
     "[PyTorch back end](../torch.md). After them options of schemes whose defaults differ there.",
+    "software": "What `weft plan --hosts-for` writes settings for "
+    "([other people's software](../deploy.md#other-software)).",
 }
 """What there is a list of (`weft list`), and what its page begins with."""
 MADE = "<!-- Made from the code by docs/site/reference.py. -->\n"

@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from weft._types import Capacity, FabricTables, Outcome, Planned, Tuning
 
 class ExperimentError(ValueError):
@@ -283,6 +286,21 @@ def plan_subflows(
     experiment_json: str, seed: int, step: int, first: int, end: int
 ) -> dict[str, Any]:
     """Plan the subflows of one step that hosts from ``first`` to before ``end`` send: columns."""
+
+def port_loads(
+    experiment_json: str,
+    seeds: tuple[int, int],
+    steered: bool,
+    src: NDArray[np.uint32],
+    dst: NDArray[np.uint32],
+    bytes: NDArray[np.uint64],
+    source_port: NDArray[np.uint16],
+) -> NDArray[np.uint64]:
+    """Sum what queue pairs with these source ports put on every link of a plan, in bytes.
+
+    ``seeds`` are those of failures and of the switches' hashes. Switches do as the scheme says
+    where ``steered``, else all of them hash.
+    """
 
 def plan_given(experiment_json: str, seed: int, most_messages: int) -> dict[str, Any]:
     """List what a plan is made of: ``links`` as in the file, ``enforce``, ``bound_s``, ``steps``.

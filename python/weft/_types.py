@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 Row = dict[str, Any]
 """One run's scalar results (`cct_s`, `bound_s`, ...), by column name."""
@@ -232,7 +232,7 @@ class CatalogueEntry(TypedDict):
     summary: str
     source: str
     options: list[CatalogueOption]
-    runs_on: list[str]
+    runs_on: NotRequired[list[str]]
     """Of a scheme: simulator, planner, test bed, sockets, verbs."""
-    source_ports: str
+    source_ports: NotRequired[str]
     """Of a scheme: `segments` if leaves have to map source ports to uplinks, else `hashed`."""

@@ -258,7 +258,7 @@ def list_(kind: str) -> list[CatalogueEntry]:
 
     Args:
         kind: `"schemes"`, `"transports"`, `"workloads"`, `"topologies"`, `"presets"`,
-            `"sections"` or `"variables"`.
+            `"sections"`, `"variables"` or `"software"`.
 
     Raises:
         ExperimentError: There is no such kind.
@@ -304,6 +304,26 @@ def sections() -> list[CatalogueEntry]:
 def variables() -> list[CatalogueEntry]:
     """What hosts of a cluster read: variables, and options of schemes that differ there."""
     return _catalogue("variables")
+
+
+def software() -> list[CatalogueEntry]:
+    """What `weft plan --hosts-for` writes for, what that keeps of a plan, and how it is known."""
+    from weft import software
+
+    found: list[CatalogueEntry] = []
+    for name in software.SOFTWARE:
+        one = software.find(name)
+        summary = f"{one.title}; of a plan it keeps {one.survives}"
+        found.append(
+            {
+                "key": "weft plan --hosts-for",
+                "name": name,
+                "summary": summary,
+                "source": one.known,
+                "options": [],
+            }
+        )
+    return found
 
 
 def _odd(whole: Study, kept: Store) -> list[str]:

@@ -14,5 +14,6 @@ KINDS = {
     "presets": "keys that go together",
     "sections": "the other keys of an experiment: failures, probes, limits, sweeps, reports",
     "variables": "environment variables of the NCCL plugin and the PyTorch back end",
+    "software": "what else takes source ports of a plan: weft plan --hosts-for",
 }
 """Each kind with what it holds; `weft.api` has a function of the same name."""

@@ -402,6 +402,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planning::port_segments, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_subflows, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::port_loads, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::nccl_size, module)?)?;
     module.add_function(wrap_pyfunction!(panics::hold_panics, module)?)?;

@@ -2,11 +2,12 @@
 
 use crate::convert::columns;
 use crate::{format_named, wrong};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use weft_config::cluster::Cluster;
 use weft_config::plan_file::{self, Links, PlanForHosts, Subflows};
-use weft_experiment::planning::{self, PlanRequest, Text};
+use weft_experiment::planning::{self, PlanRequest, QueuePairs, Text};
 use weft_experiment::{Column, Columns, ExperimentError};
 
 /// The plan file of a cluster and a job, each a text, how it is written (`toml`, `json`; a job also
@@ -113,6 +114,32 @@ fn by_column(all: Subflows) -> Columns {
         ("source_port", Column::U32(all.source_port)),
         ("queue_pair", Column::U32(all.queue_pair)),
     ]
+}
+
+/// What every link carries where queue pairs have these source ports: `(src, dst, bytes, port)`.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a column each")]
+pub(crate) fn port_loads<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    seeds: (u64, u64),
+    steered: bool,
+    src: PyReadonlyArray1<'_, u32>,
+    dst: PyReadonlyArray1<'_, u32>,
+    bytes: PyReadonlyArray1<'_, u64>,
+    source_port: PyReadonlyArray1<'_, u16>,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let pairs = QueuePairs {
+        src: src.as_slice()?,
+        dst: dst.as_slice()?,
+        bytes: bytes.as_slice()?,
+        source_port: source_port.as_slice()?,
+    };
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        planning::port_loads(&experiment, seeds, steered, &pairs)
+    });
+    Ok(found.map_err(|error: ExperimentError| wrong(error))?.into_pyarray(py))
 }
 
 /// What a plan is made of: links now, and the messages of every step.

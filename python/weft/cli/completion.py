@@ -68,9 +68,20 @@ def schemes(incomplete: str) -> list[str]:
     """Schemes, of a list with commas the last one."""
     from weft import api
 
+    return _listed(_names(api.schemes()), incomplete)
+
+
+def software(incomplete: str) -> list[str]:
+    """Software that `--hosts-for` writes for, of a list with commas the last one."""
+    from weft.software import SOFTWARE
+
+    return _listed(SOFTWARE, incomplete)
+
+
+def _listed(names: Iterable[str], incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     taken = before.split(",")
-    left = (name for name in _names(api.schemes()) if name not in taken)
+    left = (name for name in names if name not in taken)
     return [f"{before}{comma}{name}" for name in _starting(left, last)]
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli import completion, options
+from weft.software import SOFTWARE
 
 if TYPE_CHECKING:
+    from weft.plans.file import Plan
     from weft.study.inputs import Overrides
 
 
@@ -22,7 +24,7 @@ def plan(
         typer.Argument(
             metavar="CLUSTER",
             help="A cluster (.toml): [fabric], [failures] that exist now, [cluster]; with --verify "
-            "a plan.",
+            "a plan; with --hosts-for either.",
             show_default=False,
         ),
     ],
@@ -75,7 +77,19 @@ def plan(
     ] = False,
     host: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Show the queue pairs of this host."),
+        typer.Option(
+            metavar="NAME",
+            help="Show the queue pairs of this host; with --hosts-for only its settings.",
+        ),
+    ] = None,
+    hosts_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A[,B,...]",
+            help="Write what other software takes of the plan, for each host: "
+            f"{', '.join(SOFTWARE)}. With -o a folder each, else printed.",
+            autocompletion=completion.software,
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> int:
@@ -94,34 +108,92 @@ def plan(
       weft plan cluster.toml --job job.toml --scheme dnlb-8 --host gpu-3
       weft plan cluster.toml --workload all-reduce:size=64MB --schemes ecmp,dnlb-4,ethereal
       weft switch-config plan/plan.json --format nftables
+      weft plan plan/plan.json --hosts-for mooncake,perftest -o hosts/
+
+    With --hosts-for: settings for software that chooses source ports itself, of a plan that is made
+    now or of a plan.json.
 
     \b
     Exit status: 0 the plan is made, or the file is correct; 2 bad input, or it is not correct.
     """
-    from weft import ExperimentError
     from weft.plans import folder, make, show
+    from weft.software import show as software
 
     if verify:
         return _verify(cluster, json)
-    if job is None:
-        raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
-    work = make.job(job)
+    programs = _programs(hosts_for)
     changes = options.overrides(set_ or [])
     schemes = options.names("--schemes", scheme) or []
-    if len(schemes) != 1:
-        return _compare(cluster, work, schemes, seed, output, changes, json)
-    made = make.make(cluster, work, schemes[0], seed, changes)
-    if output is not None:
-        folder.write(made, output)
+    if programs and job is None and cluster.suffix != ".toml":
+        from weft.plans import file
+
+        made = file.read(cluster)
+    else:
+        work = _job(job)
+        if len(schemes) != 1:
+            return _compare(cluster, work, schemes, seed, output, changes, json, programs)
+        made = make.make(cluster, work, schemes[0], seed, changes)
+        if output is not None:
+            folder.write(made, output)
+    if programs:
+        return _hosts_for(made, programs, host, output, json)
     if json:
         print(json_.dumps(made, indent=1))
         return 0
     parts = [show.text(made)]
     parts += [show.optima(made)] if optimum else []
     parts += [show.host(made, host)] if host is not None else []
+    parts += software.near(made)
     print("\n\n".join(parts))
     if output is not None:
         print(f"\n{output}/{', '.join(folder.written(output))}")
+    return 0
+
+
+def _job(job: str | None) -> Path | str:
+    """What --job names."""
+    from weft import ExperimentError
+    from weft.plans import make
+
+    if job is None:
+        raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
+    return make.job(job)
+
+
+def _programs(hosts_for: str | None) -> list[str]:
+    """The software that --hosts-for names."""
+    from weft import ExperimentError, software
+
+    names = options.names("--hosts-for", hosts_for) or []
+    if hosts_for is not None and not names:
+        raise ExperimentError("--hosts-for: names none; write --hosts-for mooncake")
+    for name in names:
+        software.find(name)
+    return names
+
+
+def _hosts_for(
+    made: Plan, programs: Sequence[str], host: str | None, output: Path | None, json: bool
+) -> int:
+    """What other software takes of a plan: written or printed, and how far it is from the plan."""
+    from weft.cli.terminal import note
+    from weft.software import files, show
+    from weft.software.planned import Planned
+    from weft.switches import config
+
+    planned = Planned(made)
+    written = {name: files.of(name, planned, host) for name in programs}
+    if output is not None:
+        for name, some in written.items():
+            config.write(some, output / name)
+    if json:
+        print(json_.dumps(made | {"hosts_for": show.as_json(planned, written)}, indent=1))
+        return 0
+    if output is None:
+        print("\n".join(config.printed(some) for some in written.values()), end="")
+    note(show.table(planned, programs))
+    if output is not None:
+        note("\n".join(f"{len(some)} files in {output / name}" for name, some in written.items()))
     return 0
 
 
@@ -133,6 +205,7 @@ def _compare(
     output: Path | None,
     changes: Overrides,
     json: bool,
+    programs: Sequence[str],
 ) -> int:
     """Plan the job under several schemes, and show how good the plans are."""
     from weft import ExperimentError
@@ -140,6 +213,8 @@ def _compare(
 
     if not schemes:
         raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
+    if programs:
+        raise ExperimentError("--hosts-for: writes for one plan; name one --scheme")
     made = [make.make(cluster, work, scheme, seed, changes) for scheme in schemes]
     if output is not None:
         for scheme, one in zip(schemes, made, strict=True):

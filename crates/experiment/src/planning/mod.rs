@@ -31,9 +31,11 @@ use weft_units::{HostId, IdVec, Time};
 mod file;
 mod given;
 mod hosts;
+mod ports;
 
 pub use file::{PlanRequest, Text, enforced, host_table, make, segments_for};
 pub use given::{Given, GivenStep, given};
+pub use ports::{QueuePairs, port_loads};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 

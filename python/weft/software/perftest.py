@@ -1,0 +1,64 @@
+"""perftest: a list of flow labels on each command line, for any two hosts another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.plans.hosts import flow_label
+from weft.software.planned import Planned
+from weft.software.program import Program
+
+_FIRST_LISTENED = 18515
+
+
+def _ports(planned: Planned, src: int, dst: int) -> Sequence[int]:
+    return planned.pair(src, dst)
+
+
+def _settings(planned: Planned, host: int) -> Sequence[str]:
+    """A script: `server` waits for all that send to this host, `client` sends to its peers."""
+    serves = [_command(planned, src, host) for src in planned.senders(host)]
+    sends = [
+        f"{_command(planned, host, dst)[:-2]} {planned.cluster.hosts[dst].address} &"
+        for dst in planned.peers(host)
+    ]
+    return [
+        "# What follows the role goes to ib_write_bw: -D 10 -s 1048576",
+        "role=${1:-}; [ $# -gt 0 ] && shift",
+        "device=${DEVICE:-mlx5_0} gid=${GID:-3}",
+        'case "$role" in',
+        "server)",
+        *serves,
+        "wait ;;",
+        "client)",
+        *sends,
+        "wait ;;",
+        '*) echo "usage: [DEVICE=mlx5_0] [GID=3] sh $0 server|client [OPTION ...]" >&2; exit 2 ;;',
+        "esac",
+    ]
+
+
+def _command(planned: Planned, src: int, dst: int) -> str:
+    """Both ends name the same labels; the sender's make the ports of data."""
+    labels = [flow_label(port) for port in planned.pair(src, dst)]
+    listened = _FIRST_LISTENED + planned.senders(dst).index(src)
+    return (
+        f'ib_write_bw -d "$device" -x "$gid" --tclass={planned.traffic_class} -q {len(labels)} '
+        f'--flow_label={",".join(map(str, labels))} -p {listened} "$@" &'
+    )
+
+
+SOFTWARE = Program(
+    title="perftest",
+    known="commit 00b55b6 (perftest_resources.c); NICs whose drivers fold flow labels as rdma-core "
+    "does (mlx5, irdma, hns, ionic)",
+    survives="all paths; each queue pair of two hosts sends as much as the others",
+    uncertain=(
+        "older versions take one label for all queue pairs, or only for raw Ethernet: see "
+        "ib_write_bw --help",
+        "queue pairs of all steps of the plan send at once",
+    ),
+    settings=_settings,
+    ports=_ports,
+    suffix="sh",
+)

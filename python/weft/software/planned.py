@@ -1,0 +1,209 @@
+"""What a plan has for other software: how much each uplink gets, and the ports of two hosts.
+
+Software with one list of ports for all peers cannot send each message over its planned path. What
+it can keep is how much each uplink of a leaf carries: its queue pairs get ports in proportion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft import cluster as clusters
+from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
+from weft.errors import ExperimentError
+from weft.plans import hosts, network, verify
+from weft.plans.file import Plan
+from weft.plans.hosts import NONE
+from weft.plans.network import Numbers
+from weft.switches import segments
+from weft.switches.segments import Range, Segments
+
+MOST_SLOTS = 32
+"""Queue pairs between two hosts at most, where software may have as many as it likes."""
+_NUMBERS = 1 << 24
+"""Numbers of queue pairs."""
+
+
+class Planned:
+    """A plan, as software sees it that has queue pairs of its own."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Read the pieces of a plan; those that it does not hold are planned again.
+
+        Raises:
+            ExperimentError: Its cluster does not send RoCEv2.
+        """
+        self.plan = plan
+        self.cluster: Cluster = clusters.from_json(plan["cluster"], "plan")
+        if self.cluster.protocol != "udp":
+            raise ExperimentError(
+                "--hosts-for: the software sends RoCEv2, and cluster.protocol is "
+                f'"{self.cluster.protocol}"; set it to "udp"'
+            )
+        self.net = network.of(plan["links"])
+        self.demands: list[tuple[Numbers, Numbers, Numbers]] = []
+        """By step: senders, receivers, and bytes between them."""
+        self._pairs: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        self._shares: dict[int, dict[int, int]] = {}
+        self._environments: dict[int, dict[str, str]] = {}
+        self._draw = 0
+        self._first_numbers = self._draw_numbers()
+        for number, step in enumerate(plan["steps"]):
+            self._read(number, step)
+        self._peers: dict[int, list[int]] = {}
+        self._senders: dict[int, list[int]] = {}
+        for src, dst in sorted(self._pairs):
+            self._peers.setdefault(src, []).append(dst)
+            self._senders.setdefault(dst, []).append(src)
+        self._ports = self._path_ports()
+        self.most_pairs = max(map(len, self._pairs.values()), default=1)
+        """The most planned queue pairs between two hosts."""
+
+    @property
+    def traffic_class(self) -> int:
+        """The traffic class that gives packets the DSCP which switches steer by."""
+        return self.cluster.dscp << 2
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether switches know an uplink by the source port."""
+        return bool(self._ports)
+
+    def pair(self, src: int, dst: int) -> list[int]:
+        """The planned source ports from a host to another, ascending."""
+        known = self._pairs.get((src, dst), set())
+        ports = {port for port, _ in known}
+        return self.spread(len(known)) if NONE in ports else sorted(ports)
+
+    def peers(self, src: int) -> list[int]:
+        """The hosts to which a host sends, ascending."""
+        return self._peers.get(src, [])
+
+    def senders(self, dst: int) -> list[int]:
+        """The hosts that send to a host, ascending."""
+        return self._senders.get(dst, [])
+
+    def environment(self, host: int) -> dict[str, str]:
+        """NCCL's variables, as the plan has them."""
+        found = self._environments.get(host)
+        if found is None:
+            pairs = [{"to": dst} for dst in self.peers(host) for _ in self._pairs[host, dst]]
+            found = self._environments[host] = hosts.environment(self.cluster, pairs)
+        return found
+
+    def slots(self, host: int, count: int | None = None) -> list[int]:
+        """Ports for `count` queue pairs to every peer, over uplinks as the plan loads them.
+
+        As many as its leaf has paths unless told. The hosts of a leaf begin at different places, so
+        all together fill the uplinks in proportion, also where each has fewer ports than there
+        are.
+        """
+        leaf = int(self.net.leaf_of[host])
+        shares = self._shares.get(leaf, {})
+        if not self._ports or not shares:
+            return self.spread(count or min(self.most_pairs, MOST_SLOTS))
+        count = count or min(len(shares), MOST_SLOTS)
+        ways = sorted(shares)
+        upto = np.cumsum([shares[way] for way in ways], dtype=np.float64)
+        beside = self.cluster.hosts[host].place + 0.5
+        below = sum(one.leaf == self.cluster.hosts[host].leaf for one in self.cluster.hosts)
+        places = (np.arange(count) + beside / below) / count * upto[-1]
+        found = np.searchsorted(upto, places, side="right")
+        return [self._ports[leaf, ways[min(int(way), len(ways) - 1)]] for way in found]
+
+    @staticmethod
+    def spread(count: int) -> list[int]:
+        """Ports at equal distances, where none stands for an uplink."""
+        return [
+            FIRST_PORT + number * (LAST_PORT - FIRST_PORT + 1) // count for number in range(count)
+        ]
+
+    def draw(self, number: int) -> None:
+        """Draw the numbers of queue pairs anew."""
+        self._draw = number
+        self._first_numbers = self._draw_numbers()
+
+    def driver_ports(self, src: int, dst: int, count: int) -> list[int]:
+        """The ports that RDMA drivers derive where a program names none.
+
+        From the product of the numbers of both queue pairs (`rdma_get_udp_sport` of Linux). NICs
+        count these up from a first one, which is drawn, peer by peer: one way, then the other.
+        """
+        local = int(self._first_numbers[src]) + 2 * dst * count
+        remote = int(self._first_numbers[dst]) + (2 * src + 1) * count
+        return [driver_port(local + one, remote + one) for one in range(count)]
+
+    def _draw_numbers(self) -> Numbers:
+        random = np.random.default_rng([self.plan["seed"], self._draw])
+        return random.integers(1, _NUMBERS // 2, len(self.cluster.hosts), dtype=np.int64)
+
+    def _read(self, number: int, step: dict[str, Any]) -> None:
+        """Bytes of a step by pair of hosts; those between racks by leaf and path, too."""
+        count = len(self.net.leaf_of)
+        total: dict[int, int] = {}
+        for pieces in verify.pieces_of(self.plan, number):
+            src, dst, amounts = (pieces[name] for name in ("src", "dst", "bytes"))
+            far = self.net.leaf_of[src] != self.net.leaf_of[dst]
+            _add(total, src * count + dst, amounts)
+            ways = (self.net.leaf_of[src] << 16 | pieces["path"])[far]
+            times = amounts[far] * step["times"]
+            found: dict[int, int] = {}
+            _add(found, ways, times)
+            for way, bytes_ in found.items():
+                leaf = self._shares.setdefault(way >> 16, {})
+                leaf[way & 0xFFFF] = leaf.get(way & 0xFFFF, 0) + bytes_
+            columns = (src, dst, pieces["source_port"], pieces["path"])
+            for a, b, port, way in zip(*(one.tolist() for one in columns), strict=True):
+                self._pairs.setdefault((a, b), set()).add((port, way))
+        both = np.array(sorted(total), dtype=np.int64)
+        sizes = np.array([total[pair] for pair in both.tolist()], dtype=np.int64)
+        self.demands.append((both // count, both % count, sizes))
+
+    def _path_ports(self) -> dict[tuple[int, int], int]:
+        """The first port of each path that is used, by leaf and path."""
+        if self.plan["enforce"] != "segments":
+            return {}
+        found = segments.of_plan(self.plan, self.cluster, "plan")
+        return {
+            (leaf, way): self._first_port(found, leaf, way)
+            for leaf, ways in self._shares.items()
+            for way in ways
+        }
+
+    def _first_port(self, found: Segments, leaf: int, way: int) -> int:
+        """The first port that goes up over the uplinks of a path."""
+        first, second = way >> 8, way & 0xFF
+        ranges = found[self.net.switches[leaf]][first]
+        above = found.get(self.net.switches[int(self.net.above[leaf, first])])
+        if above is not None and second < len(above):
+            ranges = _both(ranges, above[second]) or ranges
+        return min(port for port, _ in ranges)
+
+
+def driver_port(local: int, remote: int) -> int:
+    """The source port of a queue pair for which a program names no flow label.
+
+    As the kernel's `rdma_calc_flow_label` and `rdma_flow_label_to_udp_sport` have it.
+    """
+    value = local * remote & 0xFFFF_FFFF_FFFF_FFFF
+    value ^= value >> 20
+    value ^= value >> 40
+    label = value & 0xF_FFFF
+    return (label & 0x3FFF) ^ (label >> 14) | FIRST_PORT
+
+
+def _both(one: list[Range], other: list[Range]) -> list[Range]:
+    """The ports that are in both."""
+    common = [(max(a, c), min(b, d)) for a, b in one for c, d in other]
+    return [(first, last) for first, last in common if first <= last]
+
+
+def _add(sums: dict[int, int], keys: Numbers, amounts: Numbers) -> None:
+    """Add amounts to their keys."""
+    names, places = np.unique(keys, return_inverse=True)
+    totals = np.zeros(len(names), dtype=np.int64)
+    np.add.at(totals, places, amounts)
+    for name, amount in zip(names.tolist(), totals.tolist(), strict=True):
+        sums[name] = sums.get(name, 0) + amount
