@@ -285,3 +285,34 @@ def test_a_dead_uplink_has_no_rule_and_a_remark() -> None:
         "leaf-1: eth8 to agg-1 is down, so it has no rule; its source ports are hashed among the "
         "other links"
     ]
+
+
+def wide(uplinks: int, names: dict[str, Any]) -> list[str]:
+    """What is remarked of SONiC switches with so many uplinks."""
+    shape = {"topology": "leaf-spine", "leaves": 2, "spines": uplinks, "hosts_per_leaf": 2}
+    found = cluster.from_dict({"fabric": shape | {"link": "100Gbps"}, "cluster": names}, "wide")
+    _, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "sonic")
+    return [remark for remark in remarks if not remark.startswith("sonic: ")]
+
+
+SONIC_NAMES = {
+    "host_port": "Ethernet{4*place}",
+    "uplink_port": "Ethernet{4*hosts+4*uplink}",
+    "downlink_port": "Ethernet{4*downlink}",
+}
+
+
+def test_more_ranges_than_checkers_are_remarked() -> None:
+    """Sixteen fit NVIDIA's Spectrum, with a range of destination ports one less."""
+    assert wide(16, SONIC_NAMES) == []
+    (said,) = wide(32, SONIC_NAMES)
+    assert said.startswith("leaf-0 (and 1 more switches): 32 ranges of ports; ")
+    (said,) = wide(16, SONIC_NAMES | {"ports": 4})
+    assert said.startswith("leaf-0 (and 1 more switches): 17 ranges of ports; ")
+
+
+def test_names_that_sonic_does_not_have_are_remarked() -> None:
+    """The first of them, once, with a mend."""
+    (said,) = wide(4, {})
+    assert said.startswith("leaf-0: eth1 is no name of a port there; ")
+    assert 'host_port = "Ethernet{4*place}"' in said

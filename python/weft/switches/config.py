@@ -6,6 +6,7 @@ A configuration is a template of its platform (`platforms`) filled with what
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,8 @@ def files(
 
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
     yield from platform.remarks
+    yield from _port_names(platform, steering)
+    yield from _range_checkers(platform, steering)
     for one in steering:
         for link in one.links:
             if not link.up:
@@ -62,6 +65,32 @@ def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
                     f"{one.name}: {link.port} to {link.to} is down, so it has no rule; its source "
                     "ports are hashed among the other links"
                 )
+
+
+def _port_names(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
+    """Of the first port that has another system's name."""
+    for one in steering:
+        for port in (*one.inputs, *(link.port for link in one.links)):
+            if platform.port_name and not re.fullmatch(platform.port_name, port):
+                yield (
+                    f"{one.name}: {port} is no name of a port there; give [cluster] names of its "
+                    f'ports, as host_port = "{platform.port}{{4*place}}"'
+                )
+                return
+
+
+def _range_checkers(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
+    """Of switches with more ranges of ports than some chips can tell apart."""
+    most = platform.range_checkers
+    needed = {one.name: one.port_ranges for one in steering}
+    over = [name for name, ranges in needed.items() if most is not None and ranges > most]
+    if over:
+        more = f" (and {len(over) - 1} more switches)" if len(over) > 1 else ""
+        yield (
+            f"{over[0]}{more}: {needed[over[0]]} ranges of ports; a chip has few range checkers "
+            f"(NVIDIA Spectrum {most}), and rules beyond them are refused: ask yours for "
+            "SAI_SWITCH_ATTR_MAX_ACL_RANGE_COUNT before you load it"
+        )
 
 
 def _fill(platform: Platform, name: str, steering: Steering) -> list[File]:

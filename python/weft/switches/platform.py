@@ -29,6 +29,10 @@ class Platform:
     """What it cannot do, and the replacement; each begins with the platform's name."""
     check: Callable[[Steering], None] = _nothing
     """Refuses a switch that it cannot steer, with an ExperimentError."""
+    port_name: str = ""
+    """A regular expression of its names of ports; empty: any."""
+    range_checkers: int | None = None
+    """How many ranges of ports the smallest chip that is known tells apart; None: not known."""
     by_dscp: bool = False
     """Whether it knows a path by its DSCP, since it cannot match source ports."""
 

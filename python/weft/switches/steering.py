@@ -116,6 +116,12 @@ class Steering:
         return [link for link in self.links if link.up]
 
     @property
+    def port_ranges(self) -> int:
+        """How many different ranges of ports its rules have; destination ports may be one more."""
+        source = {ports for link in self.live for ports in link.ranges}
+        return len(source) + (self.ports > 1)
+
+    @property
     def below(self) -> list[tuple[Sequence[str], list[SteeredLink]]]:
         """Live members of bundles by the prefixes that they lead to."""
         grouped = groupby(self.live_down, key=lambda link: tuple(link.prefixes))

@@ -7,6 +7,9 @@ from weft.switches.platform import Platform
 PLATFORM = Platform(
     suffixes=("json", "readme"),
     port="Ethernet",
+    port_name=r"(Ethernet|PortChannel)\d+",
+    # NVIDIA Spectrum: a range is one bit of a key of 16 (Linux, mlxsw, spectrum_port_range.c).
+    range_checkers=16,
     remarks=(
         "sonic: the YANG model of ACL_RULE has no redirect target, so commands that validate "
         "refuse this file; it goes into CONFIG_DB directly",
