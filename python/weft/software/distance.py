@@ -16,11 +16,13 @@ import numpy as np
 
 from weft import _native, software
 from weft.plans.network import Numbers
-from weft.software.planned import Planned
+from weft.software.planned import Demand, Planned
 from weft.software.program import Program
 
 DRAWS = 8
 """Draws of what nobody chooses: hashes of switches, numbers of queue pairs."""
+_BLOCK = 100_000
+"""Pairs of hosts whose queue pairs are followed at a time."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ def _of(name: str, program: Program, planned: Planned, steered: bool) -> Distanc
     first: list[Numbers] = []
     for number in range(DRAWS):
         planned.draw(number)
-        flows = [_flows(program, planned, demand) for demand in planned.demands]
-        loads = [_loads(planned, flow, number, steered) for flow in flows]
+        loads = [_loads(program, planned, one, number, steered) for one in planned.demands]
         if number == 1 and all(map(np.array_equal, loads, first)):
             # Nothing is left to chance.
             break
@@ -94,11 +95,9 @@ def _most_pairs(program: Program, planned: Planned) -> int:
     return max((len(program.ports(planned, a, b)) for a, b in pairs), default=0)
 
 
-def _flows(
-    program: Program, planned: Planned, demand: tuple[Numbers, Numbers, Numbers]
-) -> tuple[Any, ...]:
-    """The queue pairs of a step: senders, receivers, bytes, source ports."""
-    src, dst, amounts = demand
+def _flows(program: Program, planned: Planned, part: tuple[Numbers, ...]) -> tuple[Any, ...]:
+    """The queue pairs of some pairs of hosts: senders, receivers, bytes, source ports."""
+    src, dst, amounts = part
     ports = [program.ports(planned, a, b) for a, b in zip(src.tolist(), dst.tolist(), strict=True)]
     counts = np.array([len(one) for one in ports], dtype=np.int64)
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -111,11 +110,16 @@ def _flows(
     )
 
 
-def _loads(planned: Planned, flows: tuple[Any, ...], draw: int, steered: bool) -> Numbers:
+def _loads(program: Program, planned: Planned, demand: Demand, draw: int, steered: bool) -> Numbers:
+    """What links carry in a step."""
     plan = planned.plan
-    seeds = (plan["seed"], plan["seed"] + draw)
-    found = _native.port_loads(json.dumps(plan["experiment"]), seeds, steered, *flows)
-    return found.astype(np.int64)
+    experiment, seeds = json.dumps(plan["experiment"]), (plan["seed"], plan["seed"] + draw)
+    found = np.zeros(len(planned.net.names), dtype=np.int64)
+    for first in range(0, len(demand[0]), _BLOCK):
+        part = tuple(one[first : first + _BLOCK] for one in demand)
+        flows = _flows(program, planned, part)
+        found += _native.port_loads(experiment, seeds, steered, *flows).astype(np.int64)
+    return found
 
 
 def _times(planned: Planned, loads: Numbers) -> Any:

@@ -17,9 +17,9 @@ def _ports(planned: Planned, src: int, dst: int) -> Sequence[int]:
 
 def _settings(planned: Planned, host: int) -> Sequence[str]:
     """A script: `server` waits for all that send to this host, `client` sends to its peers."""
-    serves = [_command(planned, src, host) for src in planned.senders(host)]
+    serves = [f"{_command(planned, src, host)} &" for src in planned.senders(host)]
     sends = [
-        f"{_command(planned, host, dst)[:-2]} {planned.cluster.hosts[dst].address} &"
+        f"{_command(planned, host, dst)} {planned.cluster.hosts[dst].address} &"
         for dst in planned.peers(host)
     ]
     return [
@@ -44,7 +44,7 @@ def _command(planned: Planned, src: int, dst: int) -> str:
     listened = _FIRST_LISTENED + planned.senders(dst).index(src)
     return (
         f'ib_write_bw -d "$device" -x "$gid" --tclass={planned.traffic_class} -q {len(labels)} '
-        f'--flow_label={",".join(map(str, labels))} -p {listened} "$@" &'
+        f'--flow_label={",".join(map(str, labels))} -p {listened} "$@"'
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft import cluster as clusters
 from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
@@ -22,6 +23,8 @@ from weft.switches.segments import Range, Segments
 
 MOST_SLOTS = 32
 """Queue pairs between two hosts at most, where software may have as many as it likes."""
+Demand = tuple[Numbers, Numbers, Numbers]
+"""Senders, receivers, and bytes between them."""
 _NUMBERS = 1 << 24
 """Numbers of queue pairs."""
 
@@ -43,22 +46,19 @@ class Planned:
                 f'"{self.cluster.protocol}"; set it to "udp"'
             )
         self.net = network.of(plan["links"])
-        self.demands: list[tuple[Numbers, Numbers, Numbers]] = []
-        """By step: senders, receivers, and bytes between them."""
-        self._pairs: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        self.demands: list[Demand] = []
+        """By step."""
         self._shares: dict[int, dict[int, int]] = {}
+        self._slots: dict[tuple[int, int | None], list[int]] = {}
         self._environments: dict[int, dict[str, str]] = {}
         self._draw = 0
         self._first_numbers = self._draw_numbers()
-        for number, step in enumerate(plan["steps"]):
-            self._read(number, step)
-        self._peers: dict[int, list[int]] = {}
-        self._senders: dict[int, list[int]] = {}
-        for src, dst in sorted(self._pairs):
-            self._peers.setdefault(src, []).append(dst)
-            self._senders.setdefault(dst, []).append(src)
+        found = [self._read(number, step) for number, step in enumerate(plan["steps"])]
+        self._pairs, self._ways = _unpacked(found)
+        count = len(self.net.leaf_of)
+        self._backwards = np.sort(self._pairs % count << 32 | self._pairs // count)
         self._ports = self._path_ports()
-        self.most_pairs = max(map(len, self._pairs.values()), default=1)
+        self.most_pairs = int(np.unique(self._pairs, return_counts=True)[1].max(initial=1))
         """The most planned queue pairs between two hosts."""
 
     @property
@@ -73,23 +73,29 @@ class Planned:
 
     def pair(self, src: int, dst: int) -> list[int]:
         """The planned source ports from a host to another, ascending."""
-        known = self._pairs.get((src, dst), set())
-        ports = {port for port, _ in known}
-        return self.spread(len(known)) if NONE in ports else sorted(ports)
+        pair = src * len(self.net.leaf_of) + dst
+        first, end = np.searchsorted(self._pairs, (pair, pair + 1))
+        ports = self._ways[first:end] >> 16
+        return self.spread(end - first) if 0 in ports else list(map(int, np.unique(ports)))
 
     def peers(self, src: int) -> list[int]:
         """The hosts to which a host sends, ascending."""
-        return self._peers.get(src, [])
+        count = len(self.net.leaf_of)
+        first, end = np.searchsorted(self._pairs, (src * count, (src + 1) * count))
+        return list(map(int, np.unique(self._pairs[first:end] % count)))
 
     def senders(self, dst: int) -> list[int]:
         """The hosts that send to a host, ascending."""
-        return self._senders.get(dst, [])
+        first, end = np.searchsorted(self._backwards, np.array((dst, dst + 1)) << 32)
+        return list(map(int, np.unique(self._backwards[first:end] & 0xFFFF_FFFF)))
 
     def environment(self, host: int) -> dict[str, str]:
         """NCCL's variables, as the plan has them."""
         found = self._environments.get(host)
         if found is None:
-            pairs = [{"to": dst} for dst in self.peers(host) for _ in self._pairs[host, dst]]
+            count = len(self.net.leaf_of)
+            first, end = np.searchsorted(self._pairs, (host * count, (host + 1) * count))
+            pairs = [{"to": pair} for pair in self._pairs[first:end].tolist()]
             found = self._environments[host] = hosts.environment(self.cluster, pairs)
         return found
 
@@ -100,6 +106,11 @@ class Planned:
         all together fill the uplinks in proportion, also where each has fewer ports than there
         are.
         """
+        if (host, count) not in self._slots:
+            self._slots[host, count] = self._new_slots(host, count)
+        return self._slots[host, count]
+
+    def _new_slots(self, host: int, count: int | None) -> list[int]:
         leaf = int(self.net.leaf_of[host])
         shares = self._shares.get(leaf, {})
         if not self._ports or not shares:
@@ -108,7 +119,7 @@ class Planned:
         ways = sorted(shares)
         upto = np.cumsum([shares[way] for way in ways], dtype=np.float64)
         beside = self.cluster.hosts[host].place + 0.5
-        below = sum(one.leaf == self.cluster.hosts[host].leaf for one in self.cluster.hosts)
+        below = int((self.net.leaf_of == leaf).sum())
         places = (np.arange(count) + beside / below) / count * upto[-1]
         found = np.searchsorted(upto, places, side="right")
         return [self._ports[leaf, ways[min(int(way), len(ways) - 1)]] for way in found]
@@ -139,27 +150,32 @@ class Planned:
         random = np.random.default_rng([self.plan["seed"], self._draw])
         return random.integers(1, _NUMBERS // 2, len(self.cluster.hosts), dtype=np.int64)
 
-    def _read(self, number: int, step: dict[str, Any]) -> None:
-        """Bytes of a step by pair of hosts; those between racks by leaf and path, too."""
+    def _read(self, number: int, step: dict[str, Any]) -> NDArray[np.uint64]:
+        """Bytes of a step by pair of hosts, and by leaf and path; its queue pairs, packed."""
         count = len(self.net.leaf_of)
-        total: dict[int, int] = {}
+        pairs, amounts, packed = [], [], []
         for pieces in verify.pieces_of(self.plan, number):
-            src, dst, amounts = (pieces[name] for name in ("src", "dst", "bytes"))
-            far = self.net.leaf_of[src] != self.net.leaf_of[dst]
-            _add(total, src * count + dst, amounts)
-            ways = (self.net.leaf_of[src] << 16 | pieces["path"])[far]
-            times = amounts[far] * step["times"]
-            found: dict[int, int] = {}
-            _add(found, ways, times)
-            for way, bytes_ in found.items():
-                leaf = self._shares.setdefault(way >> 16, {})
-                leaf[way & 0xFFFF] = leaf.get(way & 0xFFFF, 0) + bytes_
-            columns = (src, dst, pieces["source_port"], pieces["path"])
-            for a, b, port, way in zip(*(one.tolist() for one in columns), strict=True):
-                self._pairs.setdefault((a, b), set()).add((port, way))
-        both = np.array(sorted(total), dtype=np.int64)
-        sizes = np.array([total[pair] for pair in both.tolist()], dtype=np.int64)
+            # Blocks have senders of their own, so no pair is in two of them.
+            pair = pieces["src"] * count + pieces["dst"]
+            names, sums = _sums(pair, pieces["bytes"])
+            pairs.append(names)
+            amounts.append(sums)
+            port = np.where(pieces["source_port"] == NONE, 0, pieces["source_port"])
+            packed.append(np.unique(_packed(pair, port << 16 | pieces["path"])))
+            self._share(pieces, step["times"])
+        both = np.concatenate([np.empty(0, dtype=np.int64), *pairs])
+        sizes = np.concatenate([np.empty(0, dtype=np.int64), *amounts])
         self.demands.append((both // count, both % count, sizes))
+        return np.concatenate([np.empty(0, dtype=np.uint64), *packed])
+
+    def _share(self, pieces: dict[str, Numbers], times: int) -> None:
+        """Count what goes up from each leaf by each path."""
+        leaf = self.net.leaf_of[pieces["src"]]
+        far = leaf != self.net.leaf_of[pieces["dst"]]
+        ways, sums = _sums((leaf << 16 | pieces["path"])[far], pieces["bytes"][far])
+        for way, amount in zip(ways.tolist(), sums.tolist(), strict=True):
+            mine = self._shares.setdefault(way >> 16, {})
+            mine[way & 0xFFFF] = mine.get(way & 0xFFFF, 0) + times * amount
 
     def _path_ports(self) -> dict[tuple[int, int], int]:
         """The first port of each path that is used, by leaf and path."""
@@ -200,10 +216,21 @@ def _both(one: list[Range], other: list[Range]) -> list[Range]:
     return [(first, last) for first, last in common if first <= last]
 
 
-def _add(sums: dict[int, int], keys: Numbers, amounts: Numbers) -> None:
-    """Add amounts to their keys."""
+def _packed(pair: Numbers, way: Numbers) -> NDArray[np.uint64]:
+    """Two hosts, source port and path in one number each."""
+    return pair.astype(np.uint64) << np.uint64(32) | way.astype(np.uint64)
+
+
+def _unpacked(packed: list[NDArray[np.uint64]]) -> tuple[Numbers, Numbers]:
+    """Pairs of hosts, ascending, and a source port and a path of each."""
+    whole = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *packed]))
+    low = np.uint64(0xFFFF_FFFF)
+    return (whole >> np.uint64(32)).astype(np.int64), (whole & low).astype(np.int64)
+
+
+def _sums(keys: Numbers, amounts: Numbers) -> tuple[Numbers, Numbers]:
+    """Different keys, ascending, and the sum of the amounts of each."""
     names, places = np.unique(keys, return_inverse=True)
     totals = np.zeros(len(names), dtype=np.int64)
     np.add.at(totals, places, amounts)
-    for name, amount in zip(names.tolist(), totals.tolist(), strict=True):
-        sums[name] = sums.get(name, 0) + amount
+    return names, totals
