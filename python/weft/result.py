@@ -123,8 +123,9 @@ class Plan:
     def __str__(self) -> str:
         """What `weft plan` prints."""
         from weft.plans import show
+        from weft.software import show as software
 
-        return show.text(self.document)
+        return "\n\n".join([show.text(self.document), *software.near(self.document)])
 
     def __repr__(self) -> str:
         return str(self)
@@ -134,6 +135,24 @@ class Plan:
         from weft.plans import folder
 
         folder.write(self.document, Path(directory))
+
+    def hosts_for(self, software: str, host: str | None = None) -> dict[str, str]:
+        """What other software takes of it: `weft plan --hosts-for`.
+
+        Args:
+            software: `"mooncake"`, `"uccl"`, ... (`weft.list("software")`).
+            host: Only this host, by its name in the cluster or in Weft.
+
+        Returns:
+            The text of each file by its name: `h0.env`, ...
+
+        Raises:
+            ExperimentError: There is no such software or host, or the cluster does not send RoCEv2.
+        """
+        from weft.software import files
+        from weft.software.planned import Planned
+
+        return {file.name: file.text for file in files.of(software, Planned(self.document), host)}
 
     def verify(self) -> list[Checked]:
         """Compute loads and bounds again, from the plan alone; one answer for each step.
