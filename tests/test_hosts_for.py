@@ -172,6 +172,15 @@ def test_what_survives_is_what_distance_says(place: dict[str, Any]) -> None:
     assert steered.link.startswith("leaf-") or "agg" in steered.link
 
 
+def test_a_pod_fills_the_uplinks_of_its_aggregation_switches() -> None:
+    """What stays in a pod says nothing of them, and four hosts with one port each take all four."""
+    found = Planned(make.of(FAT_TREE, EXCHANGE, "ethereal"))
+    segments = found.plan["segments"]
+    ports = found.slots(0)
+    assert len(set(ports)) == len(segments["leaf-0"]) * len(segments["pod-0-agg-0"]) == 4
+    assert sorted(found.slots(host, 1)[0] for host in range(4)) == sorted(ports)
+
+
 def test_all_of_one_port_goes_over_one_uplink(found: Planned) -> None:
     """4 hosts with 8 peers elsewhere: a quarter of the uplinks carries all, four times the plan."""
     steered = distance.of("nvshmem", found)[1]

@@ -21,8 +21,10 @@ from weft.plans.network import Numbers
 from weft.switches import segments
 from weft.switches.segments import Range, Segments
 
-MOST_SLOTS = 32
-"""Queue pairs between two hosts at most, where software may have as many as it likes."""
+_MANY = 32
+"""Queue pairs between two hosts, unless a plan has more: NICs become slow with very many."""
+MOST_SLOTS = 128
+"""The same where a plan has more."""
 Demand = tuple[Numbers, Numbers, Numbers]
 """Senders, receivers, and bytes between them."""
 _NUMBERS = 1 << 24
@@ -48,13 +50,15 @@ class Planned:
         self.net = network.of(plan["links"])
         self.demands: list[Demand] = []
         """By step."""
-        self._shares: dict[int, dict[int, int]] = {}
+        self._counted: dict[tuple[int, bool], dict[int, int]] = {}
         self._slots: dict[tuple[int, int | None], list[int]] = {}
         self._environments: dict[int, dict[str, str]] = {}
         self._draw = 0
         self._first_numbers = self._draw_numbers()
         found = [self._read(number, step) for number, step in enumerate(plan["steps"])]
         self._pairs, self._ways = _unpacked(found)
+        # What stays in a pod chooses no uplink of an aggregation switch.
+        self._shares = {leaf: of for (leaf, _), of in sorted(self._counted.items())}
         count = len(self.net.leaf_of)
         self._backwards = np.sort(self._pairs % count << 32 | self._pairs // count)
         self._ports = self._path_ports()
@@ -102,9 +106,8 @@ class Planned:
     def slots(self, host: int, count: int | None = None) -> list[int]:
         """Ports for `count` queue pairs to every peer, over uplinks as the plan loads them.
 
-        As many as its leaf has paths unless told. The hosts of a leaf begin at different places, so
-        all together fill the uplinks in proportion, also where each has fewer ports than there
-        are.
+        As many as its leaf has paths unless told. Hosts begin at different places, so those of a
+        pod together fill its uplinks in proportion, also where each has fewer ports than there are.
         """
         if (host, count) not in self._slots:
             self._slots[host, count] = self._new_slots(host, count)
@@ -115,14 +118,20 @@ class Planned:
         shares = self._shares.get(leaf, {})
         if not self._ports or not shares:
             return self.spread(count or min(self.most_pairs, MOST_SLOTS))
-        count = count or min(len(shares), MOST_SLOTS)
+        count = count or min(len(shares), max(_MANY, self.most_pairs), MOST_SLOTS)
         ways = sorted(shares)
         upto = np.cumsum([shares[way] for way in ways], dtype=np.float64)
-        beside = self.cluster.hosts[host].place + 0.5
-        below = int((self.net.leaf_of == leaf).sum())
-        places = (np.arange(count) + beside / below) / count * upto[-1]
+        places = (np.arange(count) + self._offset(host)) / count * upto[-1]
         found = np.searchsorted(upto, places, side="right")
         return [self._ports[leaf, ways[min(int(way), len(ways) - 1)]] for way in found]
+
+    def _offset(self, host: int) -> float:
+        """Where a host begins, below one: each of a leaf elsewhere, and of the leaves of a pod."""
+        leaf = int(self.net.leaf_of[host])
+        below = int((self.net.leaf_of == leaf).sum())
+        leaves = np.flatnonzero(self.net.pod_of[: self.net.leaves] == self.net.pod_of[leaf])
+        among = (int(np.searchsorted(leaves, leaf)) + 0.5) / len(leaves)
+        return (self.cluster.hosts[host].place + among) / below
 
     @staticmethod
     def spread(count: int) -> list[int]:
@@ -169,12 +178,13 @@ class Planned:
         return np.concatenate([np.empty(0, dtype=np.uint64), *packed])
 
     def _share(self, pieces: dict[str, Numbers], times: int) -> None:
-        """Count what goes up from each leaf by each path."""
-        leaf = self.net.leaf_of[pieces["src"]]
-        far = leaf != self.net.leaf_of[pieces["dst"]]
-        ways, sums = _sums((leaf << 16 | pieces["path"])[far], pieces["bytes"][far])
+        """Count what goes up from each leaf by each path, within its pod and out of it."""
+        leaf, other = (self.net.leaf_of[pieces[end]] for end in ("src", "dst"))
+        across = self.net.pod_of[leaf] != self.net.pod_of[other]
+        key = (leaf << 1 | across) << 16 | pieces["path"]
+        ways, sums = _sums(key[leaf != other], pieces["bytes"][leaf != other])
         for way, amount in zip(ways.tolist(), sums.tolist(), strict=True):
-            mine = self._shares.setdefault(way >> 16, {})
+            mine = self._counted.setdefault((way >> 17, bool(way >> 16 & 1)), {})
             mine[way & 0xFFFF] = mine.get(way & 0xFFFF, 0) + times * amount
 
     def _path_ports(self) -> dict[tuple[int, int], int]:
