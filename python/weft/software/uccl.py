@@ -33,6 +33,7 @@ SOFTWARE = Program(
     known="commit da914a2 (ep/src/rdma.cpp); NICs of mlx5. UCCL's collectives have no such setting",
     survives="one uplink for all that a host sends; hosts of a leaf take different ones",
     uncertain=(
+        "older commits do not have the variable, and say nothing: look for it in yours",
         f"that a thread has {_DATA_QUEUE_PAIRS} data queue pairs (kChannelPerProxy), which a build "
         "may change; acknowledgements have the two ports behind them",
     ),
