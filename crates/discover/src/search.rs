@@ -1,0 +1,489 @@
+//! The search towards one target: how many switches its paths have, where paths part, which ports take
+//! which, and when enough is known.
+//!
+//! The first port goes from switch to switch until the target answers or nobody does. A few more are asked
+//! at every distance; after that ports are asked only where these met different switches.
+//!
+//! Invariant: of each port one probe at most is out, so that an answer without any payload still has one
+//! meaning.
+
+use crate::linear::{Space, checks_again};
+use crate::pace::Pace;
+use crate::statistics::{confidence, enough};
+use crate::trace::{Path, Seen, Trace, branches, paths};
+use crate::{Reply, Rules};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use weft_units::Time;
+
+/// Ports that are asked side by side.
+const WINDOW: usize = 8;
+/// Silent switches in a row after which a path is taken to have ended.
+const GAP: u8 = 2;
+/// How long a port waits after its first lost probe; twice that after the second, and so on.
+const AGAIN: Time = Time::ms(500);
+/// How much rarer than a path unseen by chance one has to be before it is given up.
+const GIVEN_UP: f64 = 0.02;
+
+/// A port under way.
+#[derive(Clone, Debug)]
+struct Asked {
+    port: u16,
+    trace: Trace,
+    /// What it met before, if this is to find out whether that still holds.
+    before: Option<Trace>,
+    tries: u8,
+    after: Time,
+    out: bool,
+}
+
+/// What a search would do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Probe this port at this distance.
+    Probe(u16, u8),
+    /// Nothing before that; [`Time::MAX`]: nothing before an answer.
+    At(Time),
+    /// It has ended.
+    Done,
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    rules: Rules,
+    /// All ports, in the order in which they are taken.
+    order: Arc<[u16]>,
+    taken: usize,
+    /// Whether the first switch is the same for all ports: another target has shown that.
+    first_is_known: bool,
+    /// How many switches a path has.
+    length: Option<u8>,
+    branches: Option<Vec<u8>>,
+    asked: Vec<Asked>,
+    known: BTreeMap<u16, Trace>,
+    /// Whether the ports that are known suffice.
+    enough: bool,
+    /// The bits in which ports differ.
+    bits: u32,
+    /// What moves nothing, if the hash is linear.
+    space: Option<Space>,
+    /// It is that of another target.
+    is_borrowed: bool,
+    /// The space of another target did not fit.
+    is_other: bool,
+    done: bool,
+    /// Of ports that were asked again.
+    pub(crate) checked: u32,
+    pub(crate) changed: u32,
+}
+
+impl Search {
+    pub(crate) fn new(rules: Rules, order: Arc<[u16]>) -> Search {
+        let first = order.first().copied().unwrap_or(0);
+        let bits = order.iter().fold(0, |bits, port| bits | (port ^ first)).count_ones();
+        Search {
+            rules,
+            order,
+            taken: 0,
+            first_is_known: false,
+            length: None,
+            branches: None,
+            asked: Vec::new(),
+            known: BTreeMap::new(),
+            enough: false,
+            bits,
+            space: None,
+            is_borrowed: false,
+            is_other: false,
+            done: false,
+            checked: 0,
+            changed: 0,
+        }
+    }
+
+    /// Goes on from what is known; with `check` only asks some ports of every path again, which follow from
+    /// that number, and begins anew if one of them takes another path.
+    pub(crate) fn restore(
+        &mut self,
+        length: Option<u8>,
+        known: BTreeMap<u16, Trace>,
+        check: Option<u64>,
+    ) {
+        (self.length, self.known) = (length, known);
+        self.find_branches();
+        self.find_space();
+        self.enough = self.is_enough();
+        let (Some(turn), Some(_)) = (check, &self.branches) else { return };
+        for path in self.paths() {
+            let (count, wanted) = (path.ports.len(), self.rules.sentinels as usize);
+            for one in 0..wanted.min(count) {
+                // Spread over the path's ports: linear hashes send those of a run alike.
+                let place = (turn as usize + one * (count / wanted).max(1)) % count;
+                let before = self.known.get(&path.ports[place]).cloned();
+                self.asked.push(Asked { before, ..begin(path.ports[place]) });
+            }
+        }
+    }
+
+    /// Paths with the ports of each, of what is known to the end.
+    fn paths(&self) -> Vec<Path> {
+        paths(&self.known, self.length.unwrap_or(0))
+    }
+
+    /// The same; where the hash is linear each path has as many ports as were asked for.
+    pub(crate) fn all_paths(&self) -> Vec<Path> {
+        let mut paths = self.paths();
+        let Some(space) = self.space.filter(|_| self.enough) else { return paths };
+        let wanted = self.rules.ports_per_path as usize;
+        for path in &mut paths {
+            let Some(class) = path.ports.first().map(|port| space.rest(*port)) else { continue };
+            let is_new = |port: &&u16| !self.known.contains_key(port);
+            let alike = self.order.iter().filter(is_new).filter(|port| space.rest(**port) == class);
+            path.predicted = alike.take(wanted.saturating_sub(path.ports.len())).copied().collect();
+        }
+        paths
+    }
+
+    /// What moves nothing, if the hash was found to be linear, and how many ports have shown it.
+    pub(crate) fn space(&self) -> Option<Space> {
+        self.space
+    }
+
+    /// Takes the space of another target whose paths are as long, until a port shows that it does not hold.
+    pub(crate) fn offer(&mut self, space: Space) {
+        if self.space.is_none() && !self.is_other && self.branches.is_some() {
+            (self.space, self.is_borrowed) = (Some(space), true);
+            self.find_space();
+            self.enough = self.is_enough();
+        }
+    }
+
+    /// How likely it is, at least, that all paths were seen.
+    pub(crate) fn confidence(&self) -> f64 {
+        let (paths, ports) = (self.paths().len(), self.known.len());
+        let by_count = confidence(paths as u32, ports as u32);
+        let Some(space) = self.space.filter(|_| self.enough) else { return by_count };
+        // What another hash would have had to do by chance.
+        let checks = if self.is_borrowed { (ports - paths) as u32 } else { space.surplus() };
+        by_count.max(1.0 - libm::pow(paths as f64, -f64::from(checks)))
+    }
+
+    /// Whether ports show a linear hash; or do not any more.
+    fn find_space(&mut self) {
+        if self.branches().is_empty() {
+            return;
+        }
+        let paths = self.paths();
+        let ports = || paths.iter().map(|path| path.ports.as_slice());
+        match self.space {
+            Some(space) => {
+                if !space.fits(ports()) {
+                    (self.space, self.is_borrowed, self.is_other) = (None, false, true);
+                }
+            }
+            None if !self.is_other => {
+                let space = Space::of(ports());
+                self.space = space.is_hash(paths.len(), self.bits).then_some(space);
+            }
+            None => {}
+        }
+    }
+    pub(crate) fn traces(&self) -> &BTreeMap<u16, Trace> {
+        &self.known
+    }
+    pub(crate) fn branches(&self) -> &[u8] {
+        self.branches.as_deref().unwrap_or_default()
+    }
+    pub(crate) fn length(&self) -> Option<u8> {
+        self.length
+    }
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+    /// Whether all ports have met the same first switch.
+    pub(crate) fn shows_first(&self) -> bool {
+        self.branches.as_ref().is_some_and(|all| !all.contains(&1))
+    }
+    pub(crate) fn first_is_known(&mut self) {
+        self.first_is_known = true;
+    }
+
+    /// Ports that are asked at every distance.
+    fn scouts(&self) -> usize {
+        enough(1, self.rules.unseen) as usize
+    }
+
+    /// What to do now. `pace` says which distances may be asked.
+    pub(crate) fn next(&mut self, now: Time, pace: &Pace) -> Next {
+        self.begin_ports();
+        self.settle();
+        if self.done {
+            return Next::Done;
+        }
+        let mut earliest = Time::MAX;
+        for asked in self.asked.iter().filter(|asked| !asked.out) {
+            let Some(ttl) = self.wanted(asked) else { continue };
+            let is_last = asked.tries + 1 >= self.rules.tries;
+            let ready = pace.ready(ttl, is_last && pace.needs_pause(ttl)).max(asked.after);
+            if ready <= now {
+                return Next::Probe(asked.port, ttl);
+            }
+            earliest = earliest.min(ready);
+        }
+        Next::At(earliest)
+    }
+
+    /// Takes more ports while they are needed.
+    fn begin_ports(&mut self) {
+        while !self.done && self.asked.len() < WINDOW {
+            let scouts = self.known.len() + self.asked.len();
+            let wanted = match (self.length, &self.branches) {
+                (None, _) => self.asked.is_empty(),
+                (Some(0), _) => false,
+                (Some(_), None) => scouts < self.scouts(),
+                // Those that are only asked again come first.
+                (Some(_), Some(_)) => {
+                    !self.asked.iter().any(|asked| asked.before.is_some()) && !self.enough
+                }
+            };
+            if !wanted {
+                break;
+            }
+            if let Some(port) = self.port_of_a_new_class() {
+                self.asked.push(begin(port));
+                continue;
+            }
+            let Some(port) = self.order.get(self.taken).copied() else { break };
+            self.taken += 1;
+            if self.is_new(port) {
+                self.asked.push(begin(port));
+            }
+        }
+        let found_nothing = self.length == Some(0);
+        self.done |= self.asked.is_empty() && (found_nothing || self.branches.is_some());
+        self.done |= self.asked.is_empty() && self.taken >= self.order.len();
+    }
+
+    /// Whether a port is neither known nor asked.
+    fn is_new(&self, port: u16) -> bool {
+        !self.known.contains_key(&port) && self.asked.iter().all(|asked| asked.port != port)
+    }
+
+    /// Under a linear hash: a port that takes another path than all that are known or asked.
+    fn port_of_a_new_class(&self) -> Option<u16> {
+        let space = self.space?;
+        let known = self.known.keys().copied().chain(self.asked.iter().map(|asked| asked.port));
+        let classes: BTreeSet<u16> = known.map(|port| space.rest(port)).collect();
+        if classes.len() >= space.paths(self.bits) {
+            return None;
+        }
+        self.order.iter().copied().find(|port| !classes.contains(&space.rest(*port)))
+    }
+
+    /// Whether the ports that are known suffice.
+    fn is_enough(&self) -> bool {
+        let Rules { unseen, ports_per_path, expected, most_ports, .. } = self.rules;
+        let ports = self.known.len() as u32;
+        if self.branches().is_empty() || ports >= most_ports {
+            return true;
+        }
+        let paths = self.paths();
+        let count = paths.len() as u32;
+        if let Some(space) = self.space {
+            // One a path, and some that show that it holds here.
+            return paths.len() == space.paths(self.bits)
+                && ports >= count + checks_again(paths.len());
+        }
+        let fewest = paths.iter().map(|path| path.ports.len() as u32).min();
+        let is_missing = count < expected && ports < enough(expected, unseen * GIVEN_UP);
+        ports >= enough(count, unseen) && fewest >= Some(ports_per_path) && !is_missing
+    }
+
+    /// The distance at which a port is to be asked next.
+    fn wanted(&self, asked: &Asked) -> Option<u8> {
+        let seen = &asked.trace.0;
+        let Some(length) = self.length else {
+            return Some(seen.keys().next_back().map_or(1, |last| last + 1));
+        };
+        // Behind a silent switch: does the port get through, and where?
+        let behind = |ttl: u8| {
+            let is_silent = seen.get(&ttl) == Some(&Seen::Silent);
+            (is_silent && ttl < length && !seen.contains_key(&(ttl + 1))).then_some(ttl + 1)
+        };
+        let open = |ttl: &u8| !seen.contains_key(ttl);
+        match &self.branches {
+            Some(all) => {
+                all.iter().copied().find(open).or_else(|| all.iter().copied().find_map(behind))
+            }
+            None => (1 + u8::from(self.first_is_known)..=length).find(open),
+        }
+    }
+
+    fn asked_mut(&mut self, port: u16) -> Option<&mut Asked> {
+        self.asked.iter_mut().find(|asked| asked.port == port)
+    }
+
+    pub(crate) fn sent(&mut self, port: u16) {
+        if let Some(asked) = self.asked_mut(port) {
+            asked.out = true;
+        }
+    }
+
+    /// An answer to a probe of a port. `false`: nobody waited for it.
+    pub(crate) fn answered(&mut self, port: u16, ttl: u8, reply: Reply, in_time: bool) -> bool {
+        let Some(asked) = self.asked_mut(port) else { return false };
+        asked.out &= !in_time;
+        if asked.out || asked.trace.0.contains_key(&ttl) {
+            return false;
+        }
+        let seen = match reply {
+            Reply::Hop(address) => Seen::Hop(address),
+            Reply::End => Seen::End,
+            Reply::NoWay => Seen::NoWay,
+        };
+        self.mark(port, ttl, seen);
+        true
+    }
+
+    /// Whether nothing was lost yet of what a port was asked at this distance.
+    pub(crate) fn is_first_try(&self, port: u16) -> bool {
+        self.asked.iter().any(|asked| asked.port == port && asked.tries == 0)
+    }
+
+    /// A probe of a port was lost. `true`: that was the last try, and the switch is silent.
+    pub(crate) fn lost(&mut self, now: Time, port: u16, ttl: u8) -> bool {
+        let tries = self.rules.tries;
+        let Some(asked) = self.asked_mut(port) else { return false };
+        asked.out = false;
+        asked.tries += 1;
+        if asked.tries < tries {
+            asked.after = now.saturating_add(Time(AGAIN.0 << (asked.tries - 1).min(4)));
+            return false;
+        }
+        self.mark(port, ttl, Seen::Silent);
+        true
+    }
+
+    /// A port that this host cannot send from now. One that is only asked again stays in the table: the
+    /// traffic itself has it, as a rule.
+    pub(crate) fn refuse(&mut self, port: u16) {
+        let is_new = self.asked_mut(port).is_none_or(|asked| asked.before.is_none());
+        self.asked.retain(|asked| asked.port != port);
+        if is_new {
+            self.known.remove(&port);
+        }
+    }
+
+    fn mark(&mut self, port: u16, ttl: u8, seen: Seen) {
+        let Some(asked) = self.asked_mut(port) else { return };
+        asked.trace.0.insert(ttl, seen);
+        (asked.tries, asked.after) = (0, Time::ZERO);
+        if seen == Seen::NoWay {
+            if let Some(place) = self.asked.iter().position(|asked| asked.port == port) {
+                let asked = self.asked.remove(place);
+                self.finish(asked);
+            }
+        } else if self.length.is_none() {
+            self.measure(port, ttl, seen);
+        }
+    }
+
+    /// Ends what is known of ports to the end.
+    fn settle(&mut self) {
+        let is_over = |this: &Search, asked: &Asked| {
+            !asked.out && this.length.is_some() && this.wanted(asked).is_none()
+        };
+        while let Some(place) = self.asked.iter().position(|asked| is_over(self, asked)) {
+            let asked = self.asked.remove(place);
+            self.finish(asked);
+            self.begin_ports();
+        }
+    }
+
+    /// Where the path of the first port ends.
+    fn measure(&mut self, port: u16, ttl: u8, seen: Seen) {
+        let most = self.rules.most_hops;
+        let Some(asked) = self.asked_mut(port) else { return };
+        let last = asked.trace.0.iter().rev().find(|(_, seen)| matches!(seen, Seen::Hop(_)));
+        let last = last.map_or(0, |(ttl, _)| *ttl);
+        let ends = match seen {
+            Seen::End => true,
+            // Of no use for this: another port measures.
+            Seen::NoWay => false,
+            Seen::Silent => ttl - last >= GAP || ttl >= most,
+            Seen::Hop(_) => ttl >= most,
+        };
+        if ends {
+            let length = if seen == Seen::End { ttl - 1 } else { last };
+            asked.trace.0.retain(|ttl, _| *ttl <= length);
+            self.length = Some(length);
+        }
+    }
+
+    /// All is known of a port that was to be.
+    fn finish(&mut self, asked: Asked) {
+        let Asked { port, trace, before, .. } = asked;
+        if let Some(before) = before {
+            self.checked += 1;
+            if is_elsewhere(&before, &trace) {
+                self.changed += 1;
+                self.begin_anew();
+            }
+            return;
+        }
+        self.known.insert(port, trace);
+        if self.length.is_none() && self.known.len() >= self.scouts() {
+            // None of them leads there.
+            self.length = Some(0);
+        }
+        if self.branches.is_none() && self.asked.is_empty() {
+            self.find_branches();
+        }
+        self.find_space();
+        self.enough = self.is_enough();
+    }
+
+    /// Where paths part, if enough ports were asked everywhere.
+    fn find_branches(&mut self) {
+        if let Some(length) = self.length
+            && self.known.len() >= self.scouts()
+        {
+            self.branches = Some(branches(self.known.values(), length));
+        }
+    }
+
+    /// Routing has changed: nothing that was known holds.
+    fn begin_anew(&mut self) {
+        self.known.clear();
+        self.asked.retain(|asked| asked.out);
+        for asked in &mut self.asked {
+            (asked.before, asked.trace) = (None, Trace::default());
+        }
+        (self.length, self.branches, self.taken, self.enough) = (None, None, 0, false);
+        (self.space, self.is_borrowed) = (None, false);
+    }
+
+    /// Addresses of the switches that have answered.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.known.values().flat_map(|trace| trace.0.values()).filter_map(|seen| match seen {
+            Seen::Hop(address) => Some(*address),
+            _ => None,
+        })
+    }
+}
+
+fn begin(port: u16) -> Asked {
+    let trace = Trace::default();
+    Asked { port, trace, before: None, tries: 0, after: Time::ZERO, out: false }
+}
+
+/// Whether a port certainly meets other switches than before: silence is no proof.
+fn is_elsewhere(before: &Trace, now: &Trace) -> bool {
+    now.0.iter().any(|(ttl, seen)| match (before.0.get(ttl), seen) {
+        (Some(Seen::Hop(before)), Seen::Hop(now)) => before != now,
+        (Some(Seen::Silent), Seen::Hop(_)) | (Some(_), Seen::NoWay) => true,
+        _ => false,
+    })
+}

@@ -1,0 +1,110 @@
+//! What is known of the ports towards one target, and the paths that follow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+/// What a port met at one distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// The switch that answers from this address.
+    Hop(Ipv4Addr),
+    /// One that does not answer, asked several times.
+    Silent,
+    /// The target itself.
+    End,
+    /// One that has no way to the target: the port is of no use.
+    NoWay,
+}
+
+/// What a port met, by distance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace(pub BTreeMap<u8, Seen>);
+
+impl Trace {
+    /// Whether a switch has said that it has no way to the target.
+    pub fn leads_nowhere(&self) -> bool {
+        self.0.values().any(|seen| *seen == Seen::NoWay)
+    }
+}
+
+/// Ports that take one path, as far as it can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The addresses from which its switches answered, from the first; `None`: that one is silent, or was
+    /// not asked because it depends on the ones before.
+    pub hops: Vec<Option<Ipv4Addr>>,
+    /// Source ports that were asked, ascending.
+    pub ports: Vec<u16>,
+    /// Ports that were not: a hash that was found to be linear puts them there.
+    pub predicted: Vec<u16>,
+}
+
+/// The distances at which ports met different switches on the way up, to the middle of paths of `length`
+/// switches. On the way down nothing is chosen; but what a switch answers by may follow from the way that
+/// its answer takes, and so differ from port to port.
+pub fn branches<'a>(traces: impl Iterator<Item = &'a Trace> + Clone, length: u8) -> Vec<u8> {
+    (1..=length.div_ceil(2)).filter(|ttl| common(traces.clone(), *ttl).is_none()).collect()
+}
+
+/// What all ports met that were asked at a distance; `None`: they differ.
+fn common<'a>(traces: impl Iterator<Item = &'a Trace>, ttl: u8) -> Option<Option<Seen>> {
+    let mut first = None;
+    let mut traces = traces.filter(|trace| !trace.leads_nowhere());
+    let is_same = traces.all(|trace| match trace.0.get(&ttl) {
+        Some(seen) => *first.get_or_insert(*seen) == *seen,
+        None => true,
+    });
+    is_same.then_some(first)
+}
+
+/// Whether switches at a distance answer by the link over which they were asked: then what they answer by
+/// tells the switch before them, as far as ports met both.
+fn names_link(traces: &BTreeMap<u16, Trace>, ttl: u8) -> bool {
+    let mut by_switch = BTreeMap::new();
+    for trace in traces.values() {
+        let (Some(Seen::Hop(before)), Some(Seen::Hop(at))) =
+            (trace.0.get(&(ttl - 1)), trace.0.get(&ttl))
+        else {
+            continue;
+        };
+        if by_switch.insert(before, at).is_some_and(|other| other != at) {
+            return false;
+        }
+    }
+    let different: BTreeSet<_> = by_switch.values().collect();
+    by_switch.len() > 1 && different.len() == by_switch.len()
+}
+
+/// Groups ports by what they met where paths part; those that lead nowhere are left out. Switches that all ports meet are in every path. A silent
+/// switch is told from others by the next one, if that answers by the link over which it was asked.
+pub fn paths(traces: &BTreeMap<u16, Trace>, length: u8) -> Vec<Path> {
+    let branches = branches(traces.values(), length);
+    let at_all = |ttl| match common(traces.values(), ttl) {
+        Some(Some(Seen::Hop(address))) => Some(address),
+        _ => None,
+    };
+    let of_all: Vec<Option<Ipv4Addr>> = (1..=length).map(at_all).collect();
+    let behind: Vec<u8> = branches
+        .iter()
+        .map(|ttl| ttl + 1)
+        .filter(|ttl| *ttl <= length && !branches.contains(ttl) && names_link(traces, *ttl))
+        .collect();
+    let mut found: BTreeMap<Vec<Option<Ipv4Addr>>, Vec<u16>> = BTreeMap::new();
+    for (port, trace) in traces.iter().filter(|(_, trace)| !trace.leads_nowhere()) {
+        let is_silent = |ttl: u8| trace.0.get(&ttl) == Some(&Seen::Silent);
+        let hop = |ttl: u8| match trace.0.get(&ttl) {
+            Some(Seen::Hop(address))
+                if branches.contains(&ttl) || behind.contains(&ttl) && is_silent(ttl - 1) =>
+            {
+                Some(*address)
+            }
+            _ => of_all[usize::from(ttl) - 1],
+        };
+        let mut hops: Vec<Option<Ipv4Addr>> = (1..=length).map(hop).collect();
+        while hops.last() == Some(&None) {
+            hops.pop();
+        }
+        found.entry(hops).or_default().push(*port);
+    }
+    found.into_iter().map(|(hops, ports)| Path { hops, ports, predicted: Vec::new() }).collect()
+}

@@ -1,0 +1,357 @@
+//! A survey against simulated switches: any hash, limits of answers, silence, loss, changes of routing.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use weft_discover::simulated::{Answers, Switches};
+use weft_discover::{Rules, Step, Survey, TargetState};
+use weft_units::{Draw, Time};
+
+/// Simulated switches, and where a packet goes: target and source port to the switches on its way.
+struct Net {
+    route: Box<dyn Fn(u32, u16) -> Vec<Ipv4Addr>>,
+    answers: Answers,
+}
+
+impl Net {
+    fn new(route: impl Fn(u32, u16) -> Vec<Ipv4Addr> + 'static) -> Net {
+        Net { route: Box::new(route), answers: Answers::all() }
+    }
+    fn drive(&self, survey: &mut Survey) -> Time {
+        let hour = Time::secs(3_600);
+        let mut switches = Switches::new(&self.route, self.answers.clone(), 1);
+        switches.drive(survey, hour).expect("it ends within an hour")
+    }
+}
+
+fn leaf(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, number, 0, 1)
+}
+fn spine(number: u32) -> Ipv4Addr {
+    Ipv4Addr::new(100, 64, number as u8, 1)
+}
+fn hash(seed: u64, target: u32, port: u16, ways: u32) -> u32 {
+    (Draw::new(seed, "switch").at(u64::from(target), u64::from(port)) % u64::from(ways)) as u32
+}
+/// Over one of so many spines, as the leaf hashes.
+fn leaf_spine(seed: u64, spines: u32) -> impl Fn(u32, u16) -> Vec<Ipv4Addr> {
+    move |target, port| vec![leaf(0), spine(hash(seed, target, port, spines)), leaf(1)]
+}
+fn ports() -> Vec<u16> {
+    (0xC000..=65_534).collect()
+}
+/// Every port of every path meets the hops that the path names.
+fn assert_true(net: &Net, target: u32, state: &TargetState) {
+    for path in &state.paths {
+        for port in &path.ports {
+            let real = (net.route)(target, *port);
+            for (named, real) in path.hops.iter().zip(&real) {
+                assert!(named.is_none_or(|named| named == *real), "{port}: {path:?}, not {real:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_spine_is_found_with_some_ports_each() {
+    for (spines, most) in [(2, 60), (4, 110), (8, 230), (32, 900)] {
+        let net = Net::new(leaf_spine(7, spines));
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+        let took = net.drive(&mut survey);
+        let state = survey.state(0);
+        assert_eq!((state.hops, &state.branches[..]), (Some(3), &[2][..]));
+        assert_eq!(state.paths.len(), spines as usize);
+        assert!(state.paths.iter().all(|path| path.ports.len() >= 4), "{spines}: {state:?}");
+        assert!(state.confidence >= 0.95 && state.done);
+        assert_true(&net, 0, &state);
+        let probes = survey.count().probes;
+        assert!(probes < most, "{spines} spines: {probes} probes");
+        assert!(took < Time::secs(12), "{spines}: {took:?}");
+    }
+}
+
+#[test]
+fn linux_limits_cost_time_and_nothing_else() {
+    let net = Net { answers: Answers::linux(), ..Net::new(leaf_spine(3, 4)) };
+    let mut survey = Survey::new(Rules::default(), &ports(), 5, 2);
+    let took = net.drive(&mut survey);
+    for target in 0..2 {
+        let state = survey.state(target);
+        assert_eq!(state.paths.len(), 4, "{state:?}");
+        assert_true(&net, target, &state);
+    }
+    assert!(took < Time::secs(25), "{took:?} for {:?}", survey.count());
+}
+
+#[test]
+fn a_silent_spine_is_a_path_of_its_own() {
+    let silent = [spine(2)].into();
+    let answers = Answers { silent, burst: 10, refill: Time::ms(100), ..Answers::all() };
+    let net = Net { answers, ..Net::new(leaf_spine(11, 4)) };
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    let took = net.drive(&mut survey);
+    assert!(took < Time::secs(20), "{took:?}");
+    let state = survey.state(0);
+    assert_eq!(state.paths.len(), 4, "{state:?}");
+    let silent = state.paths.iter().find(|path| path.hops.get(1) == Some(&None)).unwrap();
+    assert_eq!(silent.hops[2], Some(leaf(1)));
+    for port in &silent.ports {
+        assert_eq!((net.route)(0, *port)[1], spine(2), "{port}");
+    }
+}
+
+/// Two of four are silent, and the leaf behind them answers by the link over which it was asked.
+#[test]
+fn silent_spines_are_told_apart_by_the_switch_behind() {
+    let behind = |number: u32| Ipv4Addr::new(100, 65, number as u8, 0);
+    let route = move |target: u32, port: u16| {
+        let number = hash(2, target, port, 4);
+        vec![leaf(0), spine(number), behind(number)]
+    };
+    let mut net = Net::new(route);
+    net.answers.silent.extend((2..4).map(spine));
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut survey);
+    let state = survey.state(0);
+    assert_eq!(state.paths.len(), 4, "{state:?}");
+    assert_true(&net, 0, &state);
+    let silent = state.paths.iter().filter(|path| path.hops[1].is_none());
+    assert_eq!(silent.filter(|path| path.hops[2].is_some()).count(), 2);
+}
+
+/// It answers by the link that its answer takes, which another hash chooses: that says nothing.
+#[test]
+fn what_a_switch_on_the_way_down_answers_by_is_no_path() {
+    let behind = |number: u32| Ipv4Addr::new(100, 65, number as u8, 0);
+    for silent in [0, 1, 2] {
+        let route = move |target: u32, port: u16| {
+            let back = behind(hash(3, target, port, 4));
+            vec![leaf(0), spine(hash(2, target, port, 4)), back]
+        };
+        let mut net = Net::new(route);
+        net.answers.silent.extend((0..silent).map(spine));
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+        net.drive(&mut survey);
+        let state = survey.state(0);
+        assert_eq!(state.branches, [2]);
+        // Silent ones are one path, as far as anybody can tell.
+        assert_eq!(state.paths.len(), 4.min(5 - silent as usize), "{silent}: {state:?}");
+        assert_true(&net, 0, &state);
+    }
+}
+
+#[test]
+fn loss_is_not_silence() {
+    let mut net = Net::new(leaf_spine(1, 8));
+    net.answers.lost = 100_000;
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut survey);
+    let state = survey.state(0);
+    let silent = state.paths.iter().filter(|path| path.hops.get(1) == Some(&None));
+    // Three losses in a row: one port of a thousand.
+    assert!(silent.map(|path| path.ports.len()).sum::<usize>() <= 1, "{state:?}");
+    assert_true(&net, 0, &state);
+}
+
+#[test]
+fn three_tiers_have_paths_of_two_choices() {
+    let route = |target: u32, port: u16| {
+        let (first, second) = (hash(1, target, port, 2), hash(2, target, port, 3));
+        let core = Ipv4Addr::new(100, 70, first as u8, second as u8);
+        vec![leaf(0), spine(first), core, spine(10 + first), leaf(1)]
+    };
+    let mut net = Net::new(route);
+    net.answers.targets = true;
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut survey);
+    let state = survey.state(0);
+    assert_eq!((state.hops, state.branches.as_slice()), (Some(5), &[2, 3][..]));
+    assert_eq!(state.paths.len(), 6);
+    assert_true(&net, 0, &state);
+}
+
+#[test]
+fn a_target_in_the_own_rack_and_one_that_nobody_leads_to_have_no_paths() {
+    let route = |target: u32, _| match target {
+        0 => vec![leaf(0)],
+        _ => Vec::new(),
+    };
+    for hosts_answer in [false, true] {
+        let mut net = Net::new(route);
+        net.answers.targets = hosts_answer;
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 2);
+        net.drive(&mut survey);
+        assert_eq!(survey.state(0).hops, Some(1));
+        assert!(survey.state(0).branches.is_empty());
+        assert_eq!(survey.state(1).hops, Some(0));
+    }
+}
+
+#[test]
+fn an_uneven_group_shows_in_the_counts() {
+    let route = |target, port| {
+        let number = [0, 0, 0, 0, 0, 0, 1, 2][hash(1, target, port, 8) as usize];
+        vec![leaf(0), spine(number), leaf(1)]
+    };
+    let rules = Rules { ports_per_path: 12, ..Rules::default() };
+    let mut survey = Survey::new(rules, &ports(), 1, 1);
+    Net::new(route).drive(&mut survey);
+    let even = survey.state(0).evenness.unwrap();
+    assert!(even.p_value < 0.001 && even.max_over_mean > 1.8, "{even:?}");
+}
+
+#[test]
+fn it_goes_on_where_it_was_interrupted() {
+    let mut whole = Survey::new(Rules::default(), &ports(), 1, 1);
+    let net = Net::new(leaf_spine(9, 8));
+    net.drive(&mut whole);
+    let half: BTreeMap<_, _> = whole.state(0).traces.into_iter().take(20).collect();
+    let mut rest = Survey::new(Rules::default(), &ports(), 1, 1);
+    rest.restore(0, Some(3), half, false);
+    net.drive(&mut rest);
+    let state = rest.state(0);
+    assert_eq!(state.paths.len(), 8);
+    assert!(rest.count().probes + 15 < whole.count().probes, "{:?}", rest.count());
+    assert_true(&net, 0, &state);
+}
+
+#[test]
+fn a_table_that_holds_is_checked_with_few_probes_and_one_that_does_not_is_made_anew() {
+    let mut first = Survey::new(Rules::default(), &ports(), 1, 2);
+    let net = Net::new(leaf_spine(4, 4));
+    net.drive(&mut first);
+    let again = |net: &Net| {
+        let mut survey = Survey::new(Rules::default(), &ports(), 2, 2);
+        (0..2).for_each(|target| survey.restore(target, Some(3), first.state(target).traces, true));
+        net.drive(&mut survey);
+        survey
+    };
+    let same = again(&net);
+    assert_eq!((same.state(0).changed, same.state(0).checked), (0, 16));
+    assert_eq!(same.state(0).paths, first.state(0).paths);
+    assert_eq!(same.count().probes, 32);
+
+    // Without one spine: as after a failure.
+    let net = Net::new(leaf_spine(4, 3));
+    let other = again(&net);
+    for target in 0..2 {
+        let state = other.state(target);
+        assert!(state.changed > 0 && state.paths.len() == 3, "{state:?}");
+        assert_true(&net, target, &state);
+    }
+}
+
+#[test]
+fn spines_that_must_be_there_are_looked_for_as_long_as_chance_could_hide_them() {
+    let rules = Rules { expected: 4, ..Rules::default() };
+    let mut survey = Survey::new(rules, &ports(), 1, 1);
+    Net::new(leaf_spine(1, 3)).drive(&mut survey);
+    let state = survey.state(0);
+    assert_eq!(state.paths.len(), 3);
+    assert!((30..60).contains(&state.traces.len()), "{}", state.traces.len());
+}
+
+#[test]
+fn a_port_that_is_taken_is_left_out() {
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    let Step::Send(probe) = survey.poll(Time::ZERO) else { panic!("nothing to send") };
+    survey.refused(probe);
+    let net = Net::new(leaf_spine(1, 2));
+    net.drive(&mut survey);
+    let state = survey.state(0);
+    assert!(state.done && !state.traces.contains_key(&probe.port));
+}
+
+/// How often a spine is missed, over many hashes: no more than was allowed.
+#[test]
+fn unseen_paths_are_as_rare_as_was_asked_for() {
+    let rules = Rules { ports_per_path: 1, unseen: 0.05, ..Rules::default() };
+    let missed = (0..400)
+        .filter(|seed| {
+            let mut survey = Survey::new(rules, &ports(), *seed, 1);
+            Net::new(leaf_spine(1_000 + seed, 4)).drive(&mut survey);
+            survey.state(0).paths.len() < 4
+        })
+        .count();
+    // At each of three stops 5 % at most, by a bound that is not tight.
+    assert!(missed <= 40, "{missed} of 400");
+}
+
+/// A spine that has lost its link to the leaf of the target, and says so.
+#[test]
+fn ports_that_lead_nowhere_are_left_out() {
+    let mut net = Net::new(leaf_spine(6, 4));
+    let mut first = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut first);
+    net.answers.dead.insert(spine(1));
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut survey);
+    let mut checked = Survey::new(Rules::default(), &ports(), 1, 1);
+    checked.restore(0, Some(3), first.state(0).traces, true);
+    net.drive(&mut checked);
+    assert!(checked.state(0).changed > 0);
+    for state in [survey.state(0), checked.state(0)] {
+        assert_eq!((state.hops, state.paths.len()), (Some(3), 3), "{state:?}");
+        for path in &state.paths {
+            let leads = |port: &u16| (net.route)(0, *port)[1] != spine(1);
+            assert!(path.ports.iter().all(leads), "{path:?}");
+        }
+    }
+    net.answers.dead.insert(leaf(0));
+    let mut none = Survey::new(Rules::default(), &ports(), 1, 1);
+    net.drive(&mut none);
+    assert_eq!((none.state(0).hops, none.state(0).paths.len()), (Some(0), 0));
+    assert!(none.count().probes < 20);
+}
+
+/// Three bits of a linear hash of the port, and a constant for each target: as CRCs do it.
+fn linear(seed: u64) -> impl Fn(u32, u16) -> Vec<Ipv4Addr> {
+    let row =
+        |number: u64| 1 << (3 * number) | Draw::new(seed, "row").at(number, 0) as u16 & 0x3E00;
+    let rows = [row(0), row(1), row(2)];
+    move |target, port| {
+        let bit = |row: &u16| u32::from((row & port).count_ones() as u8 & 1);
+        let value = rows.iter().fold(0, |value, row| value << 1 | bit(row));
+        vec![leaf(0), spine(value ^ hash(seed, target, 0, 8)), leaf(1)]
+    }
+}
+
+#[test]
+fn of_a_linear_hash_few_ports_give_all() {
+    let rules = Rules { ports_per_path: 16, ..Rules::default() };
+    let net = Net::new(linear(3));
+    let mut survey = Survey::new(rules, &ports(), 1, 20);
+    net.drive(&mut survey);
+    let mut asked = Vec::new();
+    for target in 0..20 {
+        let state = survey.state(target);
+        assert!(state.linear && state.confidence > 0.98, "{state:?}");
+        assert_eq!(state.paths.len(), 8);
+        for path in &state.paths {
+            assert_eq!(path.ports.len().max(16), path.ports.len() + path.predicted.len());
+            for port in path.ports.iter().chain(&path.predicted) {
+                assert_eq!(Some((net.route)(target, *port)[1]), path.hops[1], "{port}");
+            }
+        }
+        asked.push(state.traces.len());
+    }
+    // The first shows it; the others need a port a path, and some that show that it holds.
+    assert!(asked[0] < 40 && asked[1..].iter().all(|ports| *ports <= 24), "{asked:?}");
+}
+
+/// Towards one target switches hash otherwise: what the others have shown does not hold there.
+#[test]
+fn a_hash_that_is_not_linear_everywhere_is_noticed() {
+    let (crc, other) = (linear(3), leaf_spine(5, 8));
+    let net = Net::new(move |target, port| match target {
+        7 => other(target, port),
+        _ => crc(target, port),
+    });
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 12);
+    net.drive(&mut survey);
+    for target in 0..12 {
+        let state = survey.state(target);
+        assert_eq!(state.linear, target != 7);
+        assert_eq!(state.paths.len(), 8);
+        assert_true(&net, target, &state);
+    }
+}
