@@ -17,6 +17,7 @@ use crate::threads::Threads;
 use crate::time_out;
 use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
+use weft_balance::enforce::{Enforce, HashFunction};
 use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
@@ -147,6 +148,7 @@ pub fn run_watched(
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
     samples(&experiment.probes, bound)?;
+    hashes_addresses(experiment)?;
     let beside = match &experiment.background {
         Some(section) => Some(background::beside(experiment, section, &traffic, bound, seed)?),
         None => None,
@@ -213,6 +215,20 @@ pub fn run_watched(
         series: series(experiment, source, outcome),
         warnings,
     })
+}
+
+/// Refuses hosts that find out ports by their addresses, under a hash that looks at none.
+fn hashes_addresses(experiment: &Resolved) -> Result<(), ExperimentError> {
+    let finds = experiment.balance.scheme.enforce() == Some(Enforce::Discovered);
+    if !finds || experiment.switch.hash.is_some() {
+        return Ok(());
+    }
+    let known = HashFunction::NAMED.map(|(name, _)| name).join(", ");
+    let what = format!(
+        "balance.enforce = \"discovered\" is simulated over switches that hash addresses and ports; \
+         use one of {known}"
+    );
+    Err(ExperimentError::new("fabric.switch.hash", Origin::Unknown, what))
 }
 
 /// Refuses probes that would take more memory than there is, as far as the bound tells.

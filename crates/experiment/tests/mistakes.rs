@@ -533,7 +533,8 @@ fn paths_by_port_are_refused_where_ports_cannot_name_them() {
         ),
         (
             text(tree, "scheme = \"ethereal\", enforce = \"port\"", ""),
-            "balance.enforce (line 2): unknown value \"port\"; use one of path-id, segments, hash".into(),
+            "balance.enforce (line 2): unknown value \"port\"; use one of path-id, segments, hash, \
+             discovered".into(),
         ),
         (
             text(

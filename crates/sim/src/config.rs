@@ -97,7 +97,7 @@ impl RunConfig<'_> {
     /// Whether the source port of a packet says which path its host has chosen.
     pub(crate) fn pins_by_port(&self) -> bool {
         let enforce = self.balance.scheme.enforce();
-        matches!(enforce, Some(Enforce::Segments | Enforce::Hash))
+        matches!(enforce, Some(Enforce::Segments | Enforce::Hash | Enforce::Discovered))
     }
     /// Whether packets between leaves have tags.
     pub(crate) fn tags(&self) -> bool {

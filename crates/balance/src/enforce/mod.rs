@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`Enforce::Segments`] | send each segment of the port range over an uplink of its own, as under DNLB (CTCCL 2025) | take a port of the segment |
 //! | [`Enforce::Hash`] | nothing: ECMP with a hash that is known | search for a port that hashes onto the path (the idea of RePaC) |
+//! | [`Enforce::Discovered`] | nothing: ECMP with any hash | find out by probes which port takes which path ([`PortTable`]) |
 //!
 //! [`Ports`] is either way; [`Ports::port`] and [`Ports::path`] are its two directions, and
 //! [`Segments::table`] is what a switch has to be told. [`PathRoutes`] is the same for a host that
@@ -14,9 +15,11 @@
 
 mod crossing;
 mod ends;
+mod finding;
 mod fitting;
 pub mod hashing;
 pub mod label;
+mod port_table;
 mod ports;
 mod range;
 mod routes;
@@ -25,6 +28,7 @@ pub mod segments;
 pub use crossing::{Crossing, crossings};
 pub use ends::{Ends, address};
 pub use hashing::{Hasher, Hashing, uplink_of};
+pub use port_table::PortTable;
 pub use ports::Ports;
 pub use range::PortRange;
 pub use routes::PathRoutes;
@@ -46,6 +50,8 @@ pub enum Enforce {
     Segments,
     /// The switches' own hash, which the host knows.
     Hash,
+    /// The switches' own hash, of which the host finds out where it leads.
+    Discovered,
 }
 
 impl Enforce {
@@ -56,17 +62,17 @@ impl Enforce {
         kind: OptionKind::Word(&["path-id", "segments", "hash"]),
         meaning: "what makes packets take their path: \"path-id\", switches that route by it; \
                   \"segments\" of UDP source ports, which switches map to uplinks; \"hash\", ports \
-                  that the switches' hash (fabric.switch.hash) puts there",
+                  that the switches' hash (fabric.switch.hash) puts there; \"discovered\", ports \
+                  that were found there by probes (weft discover)",
     };
 
     /// Reads [`Enforce::OPTION`].
     ///
     /// # Errors
-    /// If it is none of the three words.
+    /// If it is none of the four words.
     pub fn read(options: &mut Options<'_>) -> Result<Enforce, OptionError> {
-        let words =
-            [Enforce::PathId, Enforce::Segments, Enforce::Hash].map(|one| (one.name(), one));
-        options.choice(Enforce::OPTION.key, &words)
+        let all = [Enforce::PathId, Enforce::Segments, Enforce::Hash, Enforce::Discovered];
+        options.choice(Enforce::OPTION.key, &all.map(|one| (one.name(), one)))
     }
 
     /// The value of [`Enforce::OPTION`].
@@ -75,6 +81,7 @@ impl Enforce {
             Enforce::PathId => "path-id",
             Enforce::Segments => "segments",
             Enforce::Hash => "hash",
+            Enforce::Discovered => "discovered",
         }
     }
 
@@ -85,6 +92,7 @@ impl Enforce {
             Enforce::PathId => "route by path id",
             Enforce::Segments => "policy of source ports",
             Enforce::Hash => "a hash that hosts know",
+            Enforce::Discovered => "answers to probes of few hops",
         }
     }
 
@@ -92,7 +100,7 @@ impl Enforce {
     pub fn rules(self, context: &SwitchContext) -> PortRules {
         match self {
             Enforce::Segments => PortRules::of(context),
-            Enforce::PathId | Enforce::Hash => PortRules::none(),
+            Enforce::PathId | Enforce::Hash | Enforce::Discovered => PortRules::none(),
         }
     }
 
@@ -111,7 +119,7 @@ impl Enforce {
                 Segments::new(fabric, PortRange::ROCE).map_err(|error| FabricError(error.0))?;
                 fits_bytes(fabric)
             }
-            Enforce::Hash => fits_bytes(fabric),
+            Enforce::Hash | Enforce::Discovered => fits_bytes(fabric),
         }
     }
 }

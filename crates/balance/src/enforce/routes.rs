@@ -1,5 +1,6 @@
 //! The routes of one host that pins paths, whatever enforces them.
 
+use super::finding::{FoundPorts, find_ports};
 use super::{Ends, Enforce, Hashing, PortRange, Ports, Segments};
 use crate::plan::Route;
 use rustc_hash::FxHashMap;
@@ -17,17 +18,20 @@ pub struct PathRoutes {
     ports: Option<Ports>,
     /// The last port for a host by a path.
     last: FxHashMap<(HostId, PathId), u16>,
+    /// Ports by host and path, where this host finds them out.
+    found: FxHashMap<HostId, FoundPorts>,
 }
 
 impl PathRoutes {
     /// Of `host`, which knows the switches' hash if it is told.
     pub fn new(enforce: Enforce, host: HostId, hashing: Option<Hashing>) -> PathRoutes {
-        PathRoutes { host, hashing, enforce, ports: None, last: FxHashMap::default() }
+        let (last, found) = (FxHashMap::default(), FxHashMap::default());
+        PathRoutes { host, hashing, enforce, ports: None, last, found }
     }
 
     /// Makes room for `count` more paths of hosts.
     pub fn reserve(&mut self, count: usize) {
-        if self.enforce != Enforce::PathId {
+        if matches!(self.enforce, Enforce::Segments | Enforce::Hash) {
             self.last.reserve(count);
         }
     }
@@ -41,6 +45,9 @@ impl PathRoutes {
     /// If the fabric has no such path, or too few ports ([`Enforce::fits`]), or if paths are enforced
     /// by a hash that the host was not told.
     pub fn route(&mut self, fabric: &Fabric, dst: HostId, path: PathId) -> Route {
+        if let (Enforce::Discovered, Some(hashing)) = (self.enforce, self.hashing) {
+            return self.found_route(fabric, dst, path, hashing);
+        }
         if self.ports.is_none() {
             self.ports = self.ports(fabric);
         }
@@ -67,10 +74,29 @@ impl PathRoutes {
         Route::Hashed(port)
     }
 
+    /// From a port that was found to lead along `path`; if none was, along another path.
+    fn found_route(
+        &mut self,
+        fabric: &Fabric,
+        dst: HostId,
+        path: PathId,
+        hashing: Hashing,
+    ) -> Route {
+        let ends = Ends::of(self.host, dst);
+        let found = self.found.entry(dst).or_insert_with(|| find_ports(fabric, &ends, hashing));
+        let last = self.last.get(&(dst, path)).copied();
+        let port = found.after(path, last).unwrap_or(PortRange::ROCE.first);
+        self.last.insert((dst, path), port);
+        Route::Hashed(port)
+    }
+
     /// The path of a route to `dst` that [`PathRoutes::route`] has made.
     pub fn path(&self, fabric: &Fabric, dst: HostId, route: Route) -> Option<PathId> {
         match route {
             Route::Pinned(path) => Some(path),
+            Route::Hashed(port) if self.enforce == Enforce::Discovered => {
+                self.found.get(&dst)?.path(port)
+            }
             Route::Hashed(port) => {
                 self.ports(fabric)?.path(fabric, &Ends::of(self.host, dst), port)
             }
@@ -80,7 +106,8 @@ impl PathRoutes {
     /// `None`: path ids.
     fn ports(&self, fabric: &Fabric) -> Option<Ports> {
         match self.enforce {
-            Enforce::PathId => None,
+            // Whoever sends has the table of ports, or it is found out here.
+            Enforce::PathId | Enforce::Discovered => None,
             Enforce::Segments => match Segments::new(fabric, PortRange::ROCE) {
                 Ok(segments) => Some(Ports::Segments(segments)),
                 Err(error) => panic!("{error}"),

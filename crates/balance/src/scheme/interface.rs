@@ -63,7 +63,7 @@ pub trait Scheme: Clone + Debug + PartialEq {
             || Self::INFO.informed
             || Self::INFO.port_policy
             || !Self::INFO.tor.is_none()
-            || matches!(self.enforce(), Some(Enforce::Segments | Enforce::Hash));
+            || self.enforce().is_some_and(|enforce| enforce != Enforce::PathId);
         if in_one_plane && fabric.planes() > 1 {
             let why = "its queue pairs, or what switches know, belong to one port of a NIC";
             return Err(FabricError(format!("it needs planes = 1, since {why}")));

@@ -135,6 +135,7 @@ impl Scheme for EtherealWeighted {
             Enforce::PathId => Self::INFO.switches,
             Enforce::Segments => "policy of source ports, tell hosts of links",
             Enforce::Hash => "a hash that hosts know, tell hosts of links",
+            Enforce::Discovered => "answers to probes of few hops, tell hosts of links",
         }
     }
     fn view(&self, fabric: &Fabric, links: LinkShares) -> PathView {
