@@ -199,6 +199,48 @@ def net_host(
     ``crates/net/src/report.rs``.
     """
 
+def discover(
+    source: str,
+    targets: list[str],
+    *,
+    protocol: str,
+    port: int,
+    dscp: int,
+    ports: tuple[int, int],
+    seed: int,
+    unseen: float,
+    ports_per_path: int,
+    expected: int,
+    most_ports: int,
+    most_hops: int,
+    rate: float,
+    time_out_s: float,
+    tries: int,
+    sentinels: int,
+    known: str | None = None,
+    tell: Callable[[str], bool] | None = None,
+) -> str:
+    """Find out which source ports of this host take which paths to some addresses.
+
+    ``protocol`` (``udp``, ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and
+    the last source port; ``rate`` probes a second at most. ``known`` is a table of paths of before,
+    as JSON: targets that were done are checked, others go on. ``tell`` gets what is known so far
+    once a second, and says whether to go on. The result is an entry of ``sources`` of a table of
+    paths, as JSON.
+    """
+
+def check_paths(text: str, source: str) -> None:
+    """Refuse a text that is no table of discovered paths."""
+
+def named_paths(
+    cluster_json: str, table: str, source: str
+) -> tuple[list[tuple[int, int, int, list[int]]], list[str], int]:
+    """Name the paths of a table by a cluster.
+
+    Rows of source host, target host, path id and source ports; addresses that answered and are none
+    of the cluster's; and how many ports have no name.
+    """
+
 def bench_net(
     *,
     rank: int,
@@ -260,11 +302,13 @@ def make_plan(
     seed: int,
     overrides: list[tuple[str, str]],
     most_subflows: int,
+    paths: tuple[str, str] | None = None,
 ) -> str:
     """Plan a job on a cluster: the text of the plan file.
 
     Both are a text, how it is written (``toml``, ``json``; a job also ``short``), and its source. A
-    step of more than ``most_subflows`` keeps none.
+    step of more than ``most_subflows`` keeps none. Source ports are taken from ``paths``, a table
+    of discovered paths and its source, if it is given.
     """
 
 def check_plan(text: str, source: str, keys: list[str]) -> None:

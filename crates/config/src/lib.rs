@@ -9,6 +9,7 @@
 //! | [`mod@fabric_links`] | the links of a fabric as they are at the start, for real clusters |
 //! | [`mod@topology_info`] | what is in a topology file |
 //! | [`cluster`] | a real cluster: names, addresses, ports |
+//! | [`plan_file`], [`mod@paths_file`] | plans of jobs, and tables of discovered paths |
 //! | [`memory`] | what things take of it, beside what there is |
 //! | [`entry`] | one thing to choose, as lists show it |
 //!
@@ -25,6 +26,7 @@ pub mod nearest;
 mod origin;
 pub mod other_names;
 pub mod parse;
+pub mod paths_file;
 pub mod plan_file;
 pub mod reader;
 pub mod section;

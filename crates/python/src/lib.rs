@@ -4,6 +4,7 @@
 
 mod bench;
 mod convert;
+mod discover;
 mod group;
 mod net;
 mod panics;
@@ -392,6 +393,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
+    module.add_function(wrap_pyfunction!(discover::discover, module)?)?;
+    module.add_function(wrap_pyfunction!(discover::check_paths, module)?)?;
+    module.add_function(wrap_pyfunction!(discover::named_paths, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(bench::check_environment, module)?)?;
     module.add_function(wrap_pyfunction!(planning::make_plan, module)?)?;

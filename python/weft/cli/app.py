@@ -14,6 +14,7 @@ from weft.cli.bench_net import bench_net
 from weft.cli.capacity import capacity
 from weft.cli.compare import compare
 from weft.cli.demo import demo
+from weft.cli.discover import discover
 from weft.cli.doctor import doctor
 from weft.cli.explain import explain
 from weft.cli.list import list_
@@ -40,6 +41,7 @@ app.command()(tune)
 app.command()(plan)
 app.command("list")(list_)
 app.command()(demo)
+app.command()(discover)
 app.command()(doctor)
 app.command()(explain)
 app.command()(report)

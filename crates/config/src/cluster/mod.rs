@@ -11,15 +11,18 @@
 //! | [`naming`] | the keys of `[cluster]` and their defaults |
 //! | `nodes` | hosts, switches and links, named |
 //! | `segments` | which source ports go over which uplink |
+//! | `discovered` | the paths of a table of discovered ones, named |
 //! | `check` | whether the names and addresses can be |
 
 mod check;
+mod discovered;
 pub mod naming;
 mod nodes;
 pub mod pattern;
 mod segments;
 
 pub use crate::Format;
+pub use discovered::{Discovered, discovered};
 pub use segments::{PortSegments, PortSpan};
 
 use naming::{Names, Shape};

@@ -1,0 +1,139 @@
+//! Path discovery for Python.
+
+use crate::wrong;
+use pyo3::prelude::*;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+use weft_config::cluster::{self, Cluster, Protocol};
+use weft_config::paths_file::{PathsFile, SourcePaths};
+use weft_config::plan_file::to_json;
+use weft_discover::{Rules, Survey};
+use weft_probe::{Prober, Traffic};
+use weft_units::Time;
+
+/// How often Python is told how far it is.
+const TELL: Duration = Duration::from_secs(1);
+
+/// Finds out which source ports of this host take which paths to `targets`. `known` is a table of before,
+/// as JSON: targets that were done are checked, others go on. `tell` gets the table so far, as JSON, once a
+/// second, and says whether to go on.
+#[pyfunction]
+#[pyo3(signature = (source, targets, *, protocol, port, dscp, ports, seed, unseen, ports_per_path, expected,
+    most_ports, most_hops, rate, time_out_s, tries, sentinels, known=None, tell=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub(crate) fn discover(
+    py: Python<'_>,
+    source: &str,
+    targets: Vec<String>,
+    protocol: &str,
+    port: u16,
+    dscp: u8,
+    ports: (u16, u16),
+    seed: u64,
+    unseen: f64,
+    ports_per_path: u32,
+    expected: u32,
+    most_ports: u32,
+    most_hops: u8,
+    rate: f64,
+    time_out_s: f64,
+    tries: u8,
+    sentinels: u32,
+    known: Option<&str>,
+    tell: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let source = address(source)?;
+    let targets: Vec<Ipv4Addr> = targets.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
+    let rules = Rules {
+        unseen,
+        ports_per_path,
+        expected,
+        most_ports,
+        most_hops,
+        interval: Time((1e12 / rate) as u64),
+        time_out: Time((1e12 * time_out_s) as u64),
+        tries,
+        sentinels,
+    };
+    let is_tcp = protocol == Protocol::Tcp.name();
+    let protocol = if is_tcp { weft_probe::Protocol::Tcp } else { weft_probe::Protocol::Udp };
+    let traffic = Traffic { source, protocol, port, dscp };
+    let all: Vec<u16> = (ports.0..=ports.1).collect();
+    let mut survey = Survey::new(rules, &all, seed, targets.len());
+    if let Some(known) = known {
+        let table = PathsFile::read(known, "known").map_err(wrong)?;
+        restore(&mut survey, source, &targets, &table);
+    }
+    let mut prober = Prober::new(traffic, targets.clone());
+    let (start, mut told) = (Instant::now(), Instant::now());
+    let table = |survey: &Survey| {
+        let states = targets.iter().zip(0..).map(|(one, number)| (*one, survey.state(number)));
+        let seconds = start.elapsed().as_secs_f64();
+        to_json(&SourcePaths::new(source, seconds, survey.count(), states))
+    };
+    let mut fault = None;
+    let run = py.detach(|| {
+        weft_probe::run(&mut survey, &mut prober, |survey| {
+            if told.elapsed() < TELL {
+                return true;
+            }
+            told = Instant::now();
+            Python::attach(|py| {
+                let said = py.check_signals().and_then(|()| match &tell {
+                    Some(tell) => tell.call1(py, (table(survey),))?.is_truthy(py),
+                    None => Ok(true),
+                });
+                said.unwrap_or_else(|error| {
+                    fault = Some(error);
+                    false
+                })
+            })
+        })
+    });
+    if let Some(error) = fault {
+        return Err(error);
+    }
+    run.map_err(|error| wrong(format!("discover: {error}; look at the address and ulimit -n")))?;
+    Ok(table(&survey))
+}
+
+fn address(text: &str) -> PyResult<Ipv4Addr> {
+    Ipv4Addr::from_str(text).map_err(|_| wrong(format!("discover: {text}: is no IPv4 address")))
+}
+
+fn restore(survey: &mut Survey, source: Ipv4Addr, targets: &[Ipv4Addr], table: &PathsFile) {
+    let mine = table.sources.iter().filter(|one| one.address == source);
+    for known in mine.flat_map(|one| &one.targets) {
+        if let Some(target) = targets.iter().position(|one| *one == known.address) {
+            survey.restore(target as u32, known.hops, known.traces(), known.done);
+        }
+    }
+}
+
+/// Refuses a text that is no table of paths.
+#[pyfunction]
+pub(crate) fn check_paths(text: &str, source: &str) -> PyResult<()> {
+    PathsFile::read(text, source).map(drop).map_err(wrong)
+}
+
+/// What a table of paths says of a cluster: rows of source host, target host, path id and ports; addresses that
+/// are none of the cluster's; how many ports could not be named.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "named in Python")]
+pub(crate) fn named_paths(
+    cluster_json: &str,
+    table: &str,
+    source: &str,
+) -> PyResult<(Vec<(u32, u32, u16, Vec<u16>)>, Vec<String>, u32)> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let table = PathsFile::read(table, source).map_err(wrong)?;
+    let found = cluster::discovered(&cluster, &table);
+    let mut rows = Vec::new();
+    for (src, dst) in found.ports.ends() {
+        for path in found.ports.paths(src, dst) {
+            rows.push((src.0, dst.0, path.0, found.ports.ports(src, dst, path).to_vec()));
+        }
+    }
+    Ok((rows, found.strangers.iter().map(ToString::to_string).collect(), found.unnamed))
+}

@@ -1,0 +1,209 @@
+"""`weft discover`: which source port takes which path, found out by probes."""
+
+from __future__ import annotations
+
+import json as json_
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from weft.cli import options
+
+if TYPE_CHECKING:
+    from weft.cluster import Cluster, Protocol
+    from weft.discover.survey import Survey
+
+_ROCE = 4791
+
+
+def discover(
+    cluster: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[CLUSTER.toml]",
+            help="The cluster: its hosts in other racks are the targets, and its addresses name "
+            "the switches.",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST,...",
+            help="Only these targets: addresses; with a cluster also names and numbers of hosts.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="HOST,...",
+            help="Addresses of this machine to look from. Default: those of the cluster that it "
+            "has; without a cluster the one that leads to the first target.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        Literal["udp", "tcp"] | None,
+        typer.Option(help="Of the traffic. Default: the cluster's; else udp."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="N",
+            help="Destination port of the traffic. Default: the cluster's; else RoCEv2's, 4791.",
+        ),
+    ] = None,
+    ports_per_path: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="Source ports that each path gets.")
+    ] = 4,
+    sure: Annotated[
+        float,
+        typer.Option(
+            min=0.5,
+            max=0.9999,
+            metavar="P",
+            help="Go on until all paths have been seen with this probability.",
+        ),
+    ] = 0.95,
+    most_ports: Annotated[
+        int,
+        typer.Option(min=8, max=16383, metavar="N", help="Source ports for a target at most."),
+    ] = 1024,
+    rate: Annotated[
+        float, typer.Option(min=0.1, max=10000, metavar="N", help="Probes a second at most.")
+    ] = 100,
+    time_out: Annotated[
+        float,
+        typer.Option(
+            "--timeout", min=0.01, max=0.8, metavar="SECONDS", help="Wait so long for an answer."
+        ),
+    ] = 0.4,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=options.LARGEST_SEED, metavar="N", help="Order of the ports."),
+    ] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE.json",
+            help="Keep the table in this file. If it is there: go on with it, and where it was "
+            "finished ask a few ports again.",
+        ),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            metavar="testbed|COMMAND",
+            help="Have all hosts of the cluster look, not only this one: the namespaces of the "
+            'test bed that `weft testbed up` built, or a command such as "ssh {host}" that runs '
+            "weft there. --rate is then that of all hosts of a leaf.",
+        ),
+    ] = None,
+    survey: Annotated[str | None, typer.Option("--survey", hidden=True)] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew, whatever the file has.")
+    ] = False,
+    paths: Annotated[bool, typer.Option("--paths", help="Show the paths of every target.")] = False,
+    json: options.JsonObject = False,
+) -> int:
+    """Find out which source port takes which path, on switches as they are.
+
+    Probes with chosen source ports and small times to live come back from the switch that they
+    reached. They are hashed as the traffic is: by addresses, protocol and ports. No privileges and
+    no configuration of switches are needed. Switches answer few probes a second; the pace follows
+    what comes back.
+
+    \b
+    Examples:
+      weft discover --to 10.1.0.2
+      weft discover cluster.toml --to gpu-17,gpu-18 --ports-per-path 8
+      weft discover cluster.toml -o paths.json        # again: goes on, or checks
+      weft discover cluster.toml --protocol tcp --json
+      weft discover cluster.toml --over "ssh {host}" -o paths.json
+
+    \b
+    Exit status: 0 done; 1 routing has changed since the file was made, or no switch answered;
+    2 bad input.
+    """
+    from weft.cli.terminal import note
+    from weft.discover import everywhere, local, show
+    from weft.discover import table as tables
+    from weft.errors import ExperimentError
+
+    if survey is not None:
+        print(everywhere.serve(sys.stdin.read()))
+        return 0
+    named = _cluster(cluster)
+    rules = {
+        "seed": seed,
+        "unseen": 1 - sure,
+        "ports_per_path": ports_per_path,
+        "most_ports": most_ports,
+        "rate": rate,
+        "time_out_s": time_out,
+    }
+    tell = note if sys.stderr.isatty() else _silent
+    ends = (_names("--from", source), _names("--to", to))
+    if over is None or cluster is None or named is None:
+        if over is not None:
+            raise ExperimentError("--over: needs a cluster file, whose hosts are to look")
+        wanted = _surveys(named, ends, (protocol, port), rules)
+        found = local.run(wanted, output, fresh, tell)
+        sources = [one.source for one in wanted]
+    else:
+        of_hosts = everywhere.surveys(named, *ends, protocol, port, rules)
+        found = everywhere.run(cluster, over, of_hosts, output, fresh, tell)
+        sources = [one.source for _, one in of_hosts]
+    if json:
+        print(json_.dumps(found, indent=1))
+    else:
+        print(show.table(found, sources, named, paths))
+        if output is not None:
+            print(f"\n{output}")
+    return 1 if local.changed(found, sources) or not tables.answered(found, sources) else 0
+
+
+def _names(option: str, text: str | None) -> list[str] | None:
+    return None if text is None else options.names(option, text)
+
+
+def _silent(_: str) -> None:
+    """Nobody looks."""
+
+
+def _cluster(path: Path | None) -> Cluster | None:
+    if path is None:
+        return None
+    from weft import cluster as clusters
+
+    return clusters.read(path)
+
+
+def _surveys(
+    cluster: Cluster | None,
+    ends: tuple[list[str] | None, list[str] | None],
+    traffic: tuple[Protocol | None, int | None],
+    rules: dict[str, Any],
+) -> list[Survey]:
+    """A survey for each source."""
+    from weft.discover import peers
+    from weft.discover.survey import Survey
+    from weft.errors import ExperimentError
+
+    (sources, targets), (protocol, port) = ends, traffic
+    if cluster is not None:
+        return peers.surveys(cluster, sources, targets, protocol, port, rules)
+    if not targets:
+        raise ExperimentError("discover: no targets; name a cluster file, or addresses with --to")
+    addresses = [peers.address(one, "--to") for one in targets]
+    mine = [peers.address(one, "--from") for one in sources or ()]
+    return [
+        Survey(one, addresses, protocol or "udp", port or _ROCE, **rules)
+        for one in mine or [peers.source_towards(addresses[0])]
+    ]

@@ -1,0 +1,108 @@
+"""What `weft discover` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from weft.cluster import Cluster
+from weft.discover import named
+from weft.discover.table import Table
+from weft.report.text_table import aligned
+
+Via = Mapping[tuple[str, str, int], str]
+"""Names of switches, by source address, target address and port."""
+
+_FEW = 3
+"""Targets whose paths are shown one by one without being asked."""
+_PORTS = 4
+"""Ports of a path that are shown."""
+_UNEVEN = 0.01
+"""Counts that are as uneven as this rarely are so by chance."""
+
+
+def table(found: Table, sources: Sequence[str], cluster: Cluster | None, every: bool) -> str:
+    """The paths that some sources have found; `every`: those of every target."""
+    names = names_of(cluster)
+    via = named.by_port(cluster, found) if cluster else {}
+    lines: list[str] = []
+    for source in (one for one in found["sources"] if one["address"] in sources):
+        lines += _source(found, source, via, names, every)
+    return "\n".join(lines)
+
+
+def names_of(cluster: Cluster | None) -> dict[str, str]:
+    """Names of hosts by address."""
+    return {host.address: host.name for host in cluster.hosts} if cluster else {}
+
+
+def _source(
+    found: Table,
+    source: Mapping[str, Any],
+    via: Via,
+    names: Mapping[str, str],
+    every: bool,
+) -> Iterator[str]:
+    targets = source["targets"]
+    yield (
+        f"{_name(source['address'], names)}: {found['protocol']} to port {found['port']} of "
+        f"{len(targets)} targets, {source['probes']} probes ({source['lost']} without an answer), "
+        f"{source['seconds']:.1f} s"
+    )
+    heads = ["to", "switches", "paths", "ports", "fewest", "max/mean", "sure", ""]
+    yield from aligned([heads, *(_row(one, names) for one in targets)], right=range(1, 7))
+    if every or len(targets) <= _FEW:
+        for target in targets:
+            if target["paths"]:
+                yield f"\nto {_name(target['address'], names)}"
+                yield from _paths(source, target, via)
+
+
+def _row(target: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    counts = [len(path["ports"]) for path in target["paths"]]
+    hops, even = target["hops"], target["max_over_mean"]
+    return [
+        _name(target["address"], names),
+        "?" if hops is None else str(hops),
+        str(len(counts)),
+        str(sum(counts)),
+        str(min(counts, default=0)),
+        "" if even is None else f"{even:.2f}",
+        f"{100 * target['confidence']:.1f} %" if len(counts) > 1 else "",
+        _remark(target),
+    ]
+
+
+def _remark(target: Mapping[str, Any]) -> str:
+    if target["changed"]:
+        return "routing has changed: found out anew"
+    if not target["done"]:
+        return "unfinished"
+    if target["hops"] == 0:
+        return "no switch answers"
+    if target["checked"]:
+        return f"as before ({target['checked']} ports asked again)"
+    if target["hops"] and len(target["paths"]) == 1:
+        return "a single path"
+    if target["p_value"] is not None and target["p_value"] < _UNEVEN:
+        return f"uneven (p = {target['p_value']:.1g})"
+    return ""
+
+
+def _paths(source: Mapping[str, Any], target: Mapping[str, Any], via: Via) -> Iterator[str]:
+    total = sum(len(path["ports"]) for path in target["paths"])
+    rows = [["switches", "share", "ports", ""]]
+    for path in target["paths"]:
+        hops = " ".join(hop or "*" for hop in path["hops"])
+        named_as = via.get((source["address"], target["address"], path["ports"][0]), "")
+        some = " ".join(str(port) for port in path["ports"][:_PORTS])
+        more = " ..." if len(path["ports"]) > _PORTS else ""
+        count = len(path["ports"])
+        rows.append(
+            [hops, f"{count / total:.2f}", str(count), f"{some}{more}  {named_as}".rstrip()]
+        )
+    yield from aligned(rows, right=(1, 2))
+
+
+def _name(address: str, names: Mapping[str, str]) -> str:
+    return f"{names[address]} ({address})" if address in names else address

@@ -1,0 +1,83 @@
+"""What one host finds out: a survey, as the native core takes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weft import _native
+from weft.cluster import FIRST_PORT, Protocol
+
+LAST_PORT = 65_534
+"""`ip rule` takes no range that ends at the last port, so no host uses that one."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Which paths a host looks for, and how."""
+
+    source: str
+    """Its own address."""
+    targets: list[str]
+    """Addresses."""
+    protocol: Protocol
+    """Of the traffic: switches hash it too."""
+    port: int
+    """Its destination port."""
+    dscp: int = 0
+    ports: tuple[int, int] = (FIRST_PORT, LAST_PORT)
+    """The first and the last source port."""
+    seed: int = 1
+    """Draws the order of ports."""
+    unseen: float = 0.05
+    """How likely a path may remain unseen, for each target."""
+    ports_per_path: int = 4
+    expected: int = 0
+    """How many paths there should be; zero: not known."""
+    most_ports: int = 1024
+    """Source ports that are tried for a target at most."""
+    most_hops: int = 8
+    rate: float = 100.0
+    """Probes a second at most."""
+    time_out_s: float = 0.4
+    tries: int = 3
+    """Probes of a port without an answer after which a switch is taken for silent."""
+    sentinels: int = 4
+    """Ports of each path that are asked again where a table is there already."""
+
+    def as_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        return dataclasses.asdict(self)
+
+
+def from_json(table: Mapping[str, Any]) -> Survey:
+    """The survey that `as_json` wrote."""
+    return Survey(**{**table, "ports": tuple(table["ports"])})
+
+
+def run(
+    survey: Survey,
+    known: Mapping[str, Any] | None = None,
+    tell: Callable[[dict[str, Any]], bool] | None = None,
+) -> dict[str, Any]:
+    """Find out; what this source has found, as a table has it under `sources`.
+
+    `known` is a table of before: targets that were done are checked, others go on. `tell` gets what
+    is known so far once a second, and says whether to go on.
+
+    Raises:
+        ExperimentError: Sockets cannot be opened: the address is not this host's, say.
+    """
+    given = survey.as_json()
+    source, targets = given.pop("source"), given.pop("targets")
+    found = _native.discover(
+        source,
+        targets,
+        **given,
+        known=json.dumps(known) if known else None,
+        tell=None if tell is None else lambda text: tell(json.loads(text)),
+    )
+    return dict(json.loads(found))
