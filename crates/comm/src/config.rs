@@ -1,5 +1,6 @@
 //! What an endpoint is told when it is opened.
 
+use crate::SharedPorts;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub struct PathPlan {
     pub addresses: Arc<[Ipv4Addr]>,
     /// The range of source ports that leaves cut into segments.
     pub source_ports: RangeInclusive<u16>,
+    /// Source ports that were found to lead along paths, instead of segments.
+    pub ports: Option<SharedPorts>,
     /// Subflows of a message are whole multiples of this, but for the last; in bytes.
     pub quantum: u32,
 }

@@ -29,6 +29,7 @@ mod process;
 mod queue;
 mod request;
 mod roce;
+mod shared_ports;
 mod slab;
 pub mod statistics;
 pub mod stream;
@@ -44,6 +45,7 @@ pub use error::CommError;
 pub use handle::{HANDLE, Handle};
 pub use memory::Span;
 pub use process::Process;
+pub use shared_ports::SharedPorts;
 pub use statistics::Statistics;
 
 /// Most buffers of one receive.

@@ -3,13 +3,15 @@
 use crate::interfaces::chosen;
 use crate::source::Source;
 use crate::variables::{Given, Wanted};
-use crate::{DeployError, Deployment, Device, Interface, rdma, scheme, source};
+use crate::{DeployError, Deployment, Device, Interface, PathKeeper, rdma, scheme, source};
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use weft_comm::{Backend, EndpointConfig, PathPlan};
-use weft_config::cluster::{Cluster, Host, Protocol};
+use std::time::Duration;
+use weft_comm::{Backend, EndpointConfig, PathPlan, SharedPorts};
+use weft_config::cluster::{Cluster, Discovered, Host, Protocol, discovered};
+use weft_config::paths_file::PathsFile;
 use weft_units::HostId;
 
 /// Connections to a peer where nobody says how many paths there are.
@@ -25,11 +27,18 @@ pub(crate) fn deployment(
     interfaces: &[Interface],
 ) -> Result<Deployment, DeployError> {
     let mut warnings = Vec::new();
+    let mut paths = None;
     let (scheme, devices) = match &given.config {
         None => unplanned(given, interfaces, &mut warnings)?,
         Some(path) => {
             let source = source::read(path, given.seed.unwrap_or(1))?;
-            planned(given, &source, interfaces, &mut warnings)?
+            let found = Found::read(given, &source.cluster, &mut warnings)?;
+            let made = planned(given, &source, found.as_ref(), interfaces, &mut warnings)?;
+            paths = found.zip(given.paths_check).map(|(found, every)| {
+                let sources = made.1.iter().map(|device| device.endpoint.address).collect();
+                found.keeper(source.cluster, sources, every)
+            });
+            made
         }
     };
     Ok(Deployment {
@@ -38,6 +47,7 @@ pub(crate) fn deployment(
         stats: given.stats.clone(),
         prometheus: given.prometheus.clone(),
         log: given.log,
+        paths,
         warnings,
     })
 }
@@ -87,6 +97,7 @@ fn unplanned(
 fn planned(
     given: &Given,
     source: &Source,
+    found: Option<&Found>,
     interfaces: &[Interface],
     warnings: &mut Vec<String>,
 ) -> Result<(String, Vec<Device>), DeployError> {
@@ -105,7 +116,22 @@ fn planned(
         let backend = backend(given, one, cluster.protocol == Protocol::Udp, warnings)?;
         let is_tcp = backend == Backend::Tcp;
         let line_bps = u64::from(speed) * 1_000_000;
-        let balance = scheme::read(given, source, uplinks, line_bps)?;
+        let mut balance = scheme::read(given, source, uplinks, line_bps, found.is_some())?;
+        let connections = given.connections.unwrap_or(uplinks.clamp(1, 64));
+        let ports = found.map(|found| found.ports.clone());
+        if let Some(found) = found {
+            found.check(is_tcp, source)?;
+            if !found.knows(number) && balance.scheme.enforce().is_some() {
+                balance = scheme::without_paths(connections);
+                warnings.push(format!(
+                    "{}: no path from {} is in it; messages go to the connection with the fewest \
+                     bytes outstanding ({}), of {connections} that switches hash",
+                    found.file,
+                    host.name,
+                    balance.scheme.name()
+                ));
+            }
+        }
         balance.scheme.fits(&fabric).map_err(|error| {
             let name = balance.scheme.name();
             DeployError(format!(
@@ -115,7 +141,7 @@ fn planned(
         })?;
         name = balance.scheme.name();
         let carries = if is_tcp { Protocol::Tcp } else { Protocol::Udp };
-        if carries != cluster.protocol && name != scheme::UNPLANNED {
+        if carries != cluster.protocol && name != scheme::UNPLANNED && found.is_none() {
             let [steered, carries] = [cluster.protocol, carries].map(Protocol::name);
             warnings.push(format!(
                 "{}: cluster.protocol: {steered}, so switches hash the {carries} that carries the \
@@ -132,16 +158,21 @@ fn planned(
             host: number,
             addresses: addresses.clone(),
             source_ports: cluster.first_port..=cluster.last_port,
+            ports,
             quantum: if is_tcp { TCP_QUANTUM } else { cluster.mtu },
         };
         let endpoint = EndpointConfig {
             name: host.name.clone(),
             address: address(host, one),
-            listen: listen(cluster, is_tcp),
+            listen: match found {
+                // Switches hash the destination port too: only for that one is anything known.
+                Some(found) if is_tcp => found.table.port..=found.table.port,
+                _ => listen(cluster, is_tcp),
+            },
             dscp: cluster.dscp,
             backend,
             plan: Some(plan),
-            connections: given.connections.unwrap_or(uplinks.clamp(1, 64)),
+            connections,
             path_time_out: given.path_time_out,
             give_up: given.give_up,
             checksum: given.checksum,
@@ -153,6 +184,63 @@ fn planned(
     }
     warnings.dedup();
     Ok((name, devices))
+}
+
+/// A table of discovered paths, as paths of the cluster.
+struct Found {
+    file: String,
+    table: PathsFile,
+    ports: SharedPorts,
+}
+
+impl Found {
+    /// The one that `WEFT_PATHS` names, if it does.
+    fn read(
+        given: &Given,
+        cluster: &Cluster,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Found>, DeployError> {
+        let Some(path) = &given.paths else { return Ok(None) };
+        let file = path.display().to_string();
+        let table = source::read_paths(path)?;
+        let Discovered { ports, strangers, .. } = discovered(cluster, &table);
+        if let Some(stranger) = strangers.first() {
+            warnings.push(format!(
+                "{file}: {stranger} and {} more addresses answered that are no uplink_next_hop of \
+                 the cluster, so their paths have no name; mend [cluster] uplink_next_hop",
+                strangers.len() - 1
+            ));
+        }
+        Ok(Some(Found { file, table, ports: SharedPorts::new(ports) }))
+    }
+
+    /// Refuses a table of other traffic: its ports take other paths.
+    fn check(&self, is_tcp: bool, source: &Source) -> Result<(), DeployError> {
+        let carries = if is_tcp { Protocol::Tcp } else { Protocol::Udp };
+        let (protocol, port) = (self.table.protocol, self.table.port);
+        if carries == protocol && (is_tcp || port == source.cluster.port) {
+            return Ok(());
+        }
+        Err(DeployError(format!(
+            "{}: protocol: the table is of {} to port {}, but {} carries the bytes here; run weft \
+             discover --protocol {} again",
+            self.file,
+            protocol.name(),
+            port,
+            carries.name(),
+            carries.name()
+        )))
+    }
+
+    fn knows(&self, host: HostId) -> bool {
+        self.ports.get().ends().any(|(src, _)| src == host)
+    }
+
+    /// What keeps it true for these addresses of this machine.
+    fn keeper(self, cluster: Cluster, sources: Vec<Ipv4Addr>, every: Duration) -> PathKeeper {
+        let (table, ports, dscp) = (self.table, self.ports, cluster.dscp);
+        PathKeeper { table, cluster: Arc::new(cluster), sources, ports, dscp, every }
+    }
 }
 
 /// The ports that switches know the traffic by; any where they do not steer it.

@@ -8,11 +8,13 @@
 //! | `interfaces` | the interfaces of this machine, and which are meant |
 //! | `scheme` | the scheme on a host, with the defaults that differ from a simulator's |
 //! | `rdma` | the RDMA device of an interface |
+//! | `keeper` | a table of discovered paths, kept true while a job runs |
 //! | `endpoint` | all of it put together |
 
 mod catalogue;
 mod endpoint;
 mod interfaces;
+mod keeper;
 mod rdma;
 mod scheme;
 mod source;
@@ -20,6 +22,7 @@ pub mod variables;
 
 pub use catalogue::catalogue;
 pub use interfaces::Interface;
+pub use keeper::{KeptPaths, PathKeeper};
 pub use scheme::DIFFERENT;
 pub use variables::{Log, VARIABLES, Variable};
 pub use weft_comm::EndpointConfig;
@@ -54,6 +57,8 @@ pub struct Deployment {
     pub prometheus: Option<Prometheus>,
     /// How much to say.
     pub log: Log,
+    /// What keeps discovered paths true, if ports are taken from a table of them.
+    pub paths: Option<PathKeeper>,
     /// What the user should know, a line each.
     pub warnings: Vec<String>,
 }

@@ -3,8 +3,9 @@
 use crate::DeployError;
 use crate::source::{PlannedScheme, Source};
 use crate::variables::Given;
+use weft_balance::enforce::Enforce;
 use weft_balance::scheme::platform::Platform;
-use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, Scheme, SchemeConfig, SchemeInfo};
+use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, Hpn, Scheme, SchemeConfig, SchemeInfo};
 use weft_units::Time;
 
 /// An option whose default is another on real hosts.
@@ -69,11 +70,13 @@ const ROUND_TRIP_S: f64 = 100e-6;
 pub(crate) const UNPLANNED: &str = Ecmp::INFO.name;
 
 /// What hosts of `source` balance with; `uplinks` are those of the leaf, `line_bps` is the NIC's rate.
+/// `found`: ports come from a table.
 pub(crate) fn read(
     given: &Given,
     source: &Source,
     uplinks: u32,
     line_bps: u64,
+    found: bool,
 ) -> Result<BalanceConfig, DeployError> {
     let planned = source.plan.as_ref();
     let name = given.scheme.as_deref().or(planned.map(|plan| plan.scheme.as_str()));
@@ -93,6 +96,9 @@ pub(crate) fn read(
         )));
     }
     let mut options = usual(info, name, uplinks);
+    if found && options.iter().any(|(key, _)| key == Enforce::OPTION.key) {
+        set(&mut options, Enforce::OPTION.key, Enforce::Discovered.name());
+    }
     let planned = planned.filter(|plan| plan.scheme == name);
     for (key, text) in planned.into_iter().flat_map(|plan| chosen(plan, info)) {
         set(&mut options, key, text);
@@ -104,9 +110,29 @@ pub(crate) fn read(
     let scheme = SchemeConfig::read(name, &pairs)
         .map_err(|error| DeployError(format!("{}: {error}", from(&error.key))))?;
     let bdp = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
+    if scheme.enforce() == Some(Enforce::Discovered) && !found {
+        return Err(DeployError(format!(
+            "{}: enforce = \"discovered\": no table of ports is named; set WEFT_PATHS to what weft \
+             discover -o has written",
+            from(Enforce::OPTION.key)
+        )));
+    }
+    Ok(config(scheme, bdp))
+}
+
+/// What hosts balance with whose paths nobody could find out: each message goes to the connection that
+/// has the fewest bytes outstanding, of so many which switches hash.
+pub(crate) fn without_paths(connections: u32) -> BalanceConfig {
+    let connections = connections.to_string();
+    let options = [("connections", connections.as_str()), ("paths", "hashed")];
+    let scheme = SchemeConfig::read(Hpn::INFO.name, &options).expect("its own options");
+    config(scheme, 0)
+}
+
+fn config(scheme: SchemeConfig, bdp: u64) -> BalanceConfig {
     // Processes are no more in step than that: nothing has to be spread further.
     let start_jitter = Time::ZERO;
-    Ok(BalanceConfig { scheme, start_jitter, random_position: false, bdp })
+    BalanceConfig { scheme, start_jitter, random_position: false, bdp }
 }
 
 /// The defaults on hosts that differ from the scheme's own.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use weft_config::FabricLinks;
 use weft_config::cluster::{Cluster, Format};
+use weft_config::paths_file::PathsFile;
 use weft_config::plan_file::PlanForHosts;
 
 /// What it says.
@@ -24,6 +25,15 @@ pub(crate) struct PlannedScheme {
     pub(crate) scheme: String,
     pub(crate) options: Vec<(String, String)>,
     pub(crate) seed: u64,
+}
+
+/// The table of discovered paths in a file.
+pub(crate) fn read_paths(path: &Path) -> Result<PathsFile, DeployError> {
+    let file = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| {
+        DeployError(format!("WEFT_PATHS: {file}: {error}; name what weft discover -o has written"))
+    })?;
+    PathsFile::read(&text, &file).map_err(|error| DeployError(error.to_string()))
 }
 
 /// Reads a file, or `plan.json` in a directory. `seed` draws failures that are random, where the

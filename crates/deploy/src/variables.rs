@@ -30,6 +30,18 @@ pub const VARIABLES: &[Variable] = &[
         "CLUSTER.toml, or plan.json or its directory: which paths there are. None: ecmp, from \
          ports that the kernel picks",
     ),
+    variable(
+        "WEFT_PATHS",
+        "none",
+        "the table of weft discover: source ports are taken from it, and switches need no rules \
+         (enforce=discovered)",
+    ),
+    variable(
+        "WEFT_PATHS_CHECK",
+        "10s",
+        "how often a port of every path of WEFT_PATHS is asked again, to notice changes of routing; 0: \
+         never",
+    ),
     variable("WEFT_SCHEME", "the plan's, else ethereal", "the load balancer"),
     variable(
         "WEFT_OPTIONS",
@@ -133,6 +145,8 @@ pub(crate) enum Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) config: Option<PathBuf>,
+    pub(crate) paths: Option<PathBuf>,
+    pub(crate) paths_check: Option<Duration>,
     pub(crate) scheme: Option<String>,
     pub(crate) options: Vec<(String, String)>,
     pub(crate) seed: Option<u64>,
@@ -187,6 +201,11 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
     }
     Ok(Given {
         config: get("WEFT_CONFIG").text.map(PathBuf::from),
+        paths: get("WEFT_PATHS").text.map(PathBuf::from),
+        paths_check: match get("WEFT_PATHS_CHECK") {
+            Text { text: Some(text), .. } if text == "0" => None,
+            given => Some(given.span(Duration::from_secs(10))?),
+        },
         scheme: get("WEFT_SCHEME").text,
         options: get("WEFT_OPTIONS").pairs()?,
         seed: get("WEFT_SEED").number(0, u64::MAX)?,

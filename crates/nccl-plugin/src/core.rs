@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weft_comm::{Connecting, Endpoint, HANDLE, Handle, Hint};
-use weft_deploy::Deployment;
+use weft_deploy::{Deployment, KeptPaths};
 
 /// NICs and whoever watches them. It goes when the last communicator does.
 pub(crate) struct Core {
@@ -20,6 +20,8 @@ pub(crate) struct Core {
     attempts: AtomicU64,
     hint: Mutex<Option<Hint>>,
     watch: Watch,
+    /// Keeps discovered paths true, where ports come from a table of them.
+    _paths: Option<KeptPaths>,
 }
 
 /// Which attempt to connect: NCCL asks again with the handle as it was left, wherever that is by then.
@@ -82,7 +84,7 @@ impl Core {
     }
 
     fn new(deployment: Deployment) -> Result<Core, Failure> {
-        let Deployment { devices, scheme, stats, prometheus, log, warnings } = deployment;
+        let Deployment { devices, scheme, stats, prometheus, log, paths, warnings } = deployment;
         logger::alone(log);
         warnings.iter().for_each(|warning| logger::warn(warning));
         let nics: Vec<_> = devices.into_iter().map(|device| Arc::new(Nic::new(device))).collect();
@@ -90,9 +92,11 @@ impl Core {
             logger::info(&nic.describe(&scheme));
         }
         let watch = Watch::start(stats, prometheus, nics.clone())?;
+        let paths = paths.map(|paths| paths.start(logger::warn)).transpose();
+        let paths = paths.map_err(|error| Failure::Setup(error.to_string()))?;
         let (connecting, attempts, hint) = Default::default();
         forked::has_core();
-        Ok(Core { nics, connecting, attempts, hint, watch })
+        Ok(Core { nics, connecting, attempts, hint, watch, _paths: paths })
     }
 
     pub(crate) fn devices(&self) -> usize {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use weft_comm::{Endpoint, HANDLE, Handle};
+use weft_deploy::KeptPaths;
 use weft_group::{Call, Element, Group, Operation, Reduction, Seat, Segment, Ticket, Tuning};
 
 create_exception!(
@@ -36,6 +37,8 @@ pub(crate) struct Nic {
     stats: Option<String>,
     #[pyo3(get)]
     warnings: Vec<String>,
+    /// Keeps discovered paths true, where ports come from a table of them.
+    _paths: Option<KeptPaths>,
 }
 
 #[pymethods]
@@ -50,14 +53,19 @@ impl Nic {
             let text = "WEFT_PROMETHEUS: PyTorch's back end serves nothing; use WEFT_STATS";
             deployment.warnings.push(text.into());
         }
+        let address = device.endpoint.address;
         let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
         deployment.warnings.extend(endpoint.notice().map(str::to_owned));
+        let paths = deployment.paths.map(|paths| {
+            paths.only(address).start(|line| eprintln!("weft: {line}")).map_err(wrong)
+        });
         Ok(Nic {
             endpoint: Arc::new(endpoint),
             name: device.name,
             scheme: deployment.scheme,
             stats: deployment.stats.map(|path| path.display().to_string()),
             warnings: deployment.warnings,
+            _paths: paths.transpose()?,
         })
     }
 

@@ -11,8 +11,10 @@ use weft_experiment::planning::{self, PlanRequest, QueuePairs, Text};
 use weft_experiment::{Column, Columns, ExperimentError};
 
 /// The plan file of a cluster and a job, each a text, how it is written (`toml`, `json`; a job also
-/// `short`) and its source.
+/// `short`) and its source; `paths`: a table of discovered paths and its source.
 #[pyfunction]
+#[pyo3(signature = (cluster, job, scheme, seed, overrides, most_subflows, paths=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn make_plan(
     py: Python<'_>,
     cluster: (String, String, String),
@@ -21,7 +23,9 @@ pub(crate) fn make_plan(
     seed: u64,
     overrides: Vec<(String, String)>,
     most_subflows: u64,
+    paths: Option<(String, String)>,
 ) -> PyResult<String> {
+    let paths = paths.as_ref().map(|(text, source)| Text { text, format: None, source });
     let request = PlanRequest {
         cluster: text(&cluster)?,
         job: text(&job)?,
@@ -29,6 +33,7 @@ pub(crate) fn make_plan(
         seed,
         overrides: &overrides,
         most_subflows,
+        paths,
     };
     py.detach(|| planning::make(&request).map(|plan| plan_file::to_json(&plan))).map_err(wrong)
 }

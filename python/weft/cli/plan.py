@@ -62,6 +62,14 @@ def plan(
             "of several schemes to a directory each.",
         ),
     ] = None,
+    paths: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATHS.json",
+            help="Take source ports from this table of weft discover, for switches as they are "
+            '(balance.enforce = "discovered").',
+        ),
+    ] = None,
     set_: options.Set = None,
     verify: Annotated[
         bool,
@@ -109,6 +117,7 @@ def plan(
       weft plan cluster.toml --workload all-reduce:size=64MB --schemes ecmp,dnlb-4,ethereal
       weft switch-config plan/plan.json --format nftables
       weft plan plan/plan.json --hosts-for mooncake,perftest -o hosts/
+      weft plan cluster.toml --job job.toml --paths paths.json      # switches as they are
 
     With --hosts-for: settings for software that chooses source ports itself, of a plan that is made
     now or of a plan.json.
@@ -131,8 +140,8 @@ def plan(
     else:
         work = _job(job)
         if len(schemes) != 1:
-            return _compare(cluster, work, schemes, seed, output, changes, json, programs)
-        made = make.make(cluster, work, schemes[0], seed, changes)
+            return _compare(cluster, work, schemes, seed, output, changes, paths, json, programs)
+        made = make.make(cluster, work, schemes[0], seed, changes, paths=paths)
         if output is not None:
             folder.write(made, output)
     if programs:
@@ -204,6 +213,7 @@ def _compare(
     seed: int,
     output: Path | None,
     changes: Overrides,
+    paths: Path | None,
     json: bool,
     programs: Sequence[str],
 ) -> int:
@@ -215,7 +225,7 @@ def _compare(
         raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
     if programs:
         raise ExperimentError("--hosts-for: writes for one plan; name one --scheme")
-    made = [make.make(cluster, work, scheme, seed, changes) for scheme in schemes]
+    made = [make.make(cluster, work, scheme, seed, changes, paths=paths) for scheme in schemes]
     if output is not None:
         for scheme, one in zip(schemes, made, strict=True):
             folder.write(one, output / scheme)

@@ -28,8 +28,11 @@ def make(
     seed: int = 1,
     changes: Overrides = (),
     most_subflows: int = MOST_SUBFLOWS,
+    paths: Path | None = None,
 ) -> Plan:
     """Plan the job on the cluster; `job` is a file, or a workload in short form.
+
+    Source ports are taken from `paths`, a table of `weft discover`, if it is given.
 
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
@@ -39,7 +42,8 @@ def make(
         work = (inputs.read_text(job, "a job"), "toml", str(job))
     else:
         work = (job, "short", job)
-    made = _native.make_plan(place, work, scheme, seed, list(changes), most_subflows)
+    found = (inputs.read_text(paths, "a table of weft discover"), str(paths)) if paths else None
+    made = _native.make_plan(place, work, scheme, seed, list(changes), most_subflows, found)
     return dict(json.loads(made))
 
 

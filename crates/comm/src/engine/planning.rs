@@ -28,6 +28,7 @@ use weft_units::{HostId, MessageId, Time};
 pub(super) struct Planning {
     pub(super) routes: Routes,
     fabric: Arc<Fabric>,
+    host: HostId,
     planner: Planner,
     quantum: u64,
     start: Instant,
@@ -87,6 +88,24 @@ pub(super) struct LanePart {
     pub(super) part: Part,
 }
 
+/// Has a planner leave the paths that nobody has found a port for: they are dead, as a rule.
+fn leave_missing(
+    planner: &mut Planner,
+    routes: &Routes,
+    now: Time,
+    (host, fabric): (HostId, &Fabric),
+) {
+    let hosts = (0..fabric.hosts()).map(HostId);
+    for dst in hosts.filter(|dst| fabric.leaf_of(*dst) != fabric.leaf_of(host)) {
+        for path in routes.missing(dst) {
+            let route = Route::Pinned(path);
+            let flow = FlowInfo { dst, route, bytes: 0, queue_pair: None, chunk: None };
+            // What it would take instead is asked when there is something to send.
+            let _ = planner.on_loss(now, &flow, LossSignal::TimeOut, fabric);
+        }
+    }
+}
+
 impl Planning {
     /// # Errors
     /// If the plan makes no sense.
@@ -95,9 +114,11 @@ impl Planning {
         let routes = Routes::new(config, plan)?;
         let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
         plan.known.tell(Time::ZERO, &mut planner, &plan.fabric);
+        leave_missing(&mut planner, &routes, Time::ZERO, (plan.host, &plan.fabric));
         Ok(Some(Planning {
             routes,
             fabric: plan.fabric.clone(),
+            host: plan.host,
             planner,
             quantum: u64::from(plan.quantum),
             start: Instant::now(),
@@ -135,6 +156,9 @@ impl Planning {
         self.next_message = self.next_message.wrapping_add(1);
         let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
         let now = self.time(now);
+        if self.routes.renew() {
+            leave_missing(&mut self.planner, &self.routes, now, (self.host, &self.fabric));
+        }
         self.planner.post(now, post, &self.fabric, &mut self.out);
         self.waiting += 1;
     }

@@ -1,9 +1,9 @@
 //! Which lane a subflow goes over, and which source ports lead along its path.
 
-use crate::{CommError, EndpointConfig, PathPlan};
+use crate::{CommError, EndpointConfig, PathPlan, SharedPorts};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use weft_balance::enforce::{Ends, Enforce, PortRange, Ports, Segments};
+use weft_balance::enforce::{Ends, Enforce, PortRange, PortTable, Ports, Segments};
 use weft_balance::plan::{Carrier, QueuePairId, Route};
 use weft_balance::scheme::platform::Platform;
 use weft_fabric::{Fabric, PathId};
@@ -27,14 +27,38 @@ pub(super) struct LanePath {
     pub(super) path: Option<PathId>,
     /// What its planner calls it.
     pub(super) route: Option<Route>,
-    /// Source ports that lead there; `None`: any that the system picks.
-    ports: Option<PortRange>,
+    /// Source ports that lead there.
+    ports: PortSet,
     /// With which of them it begins.
     first: u32,
     /// The next one is so much further.
     step: u32,
     /// Bytes per second at most.
     pub(super) pace: Option<u64>,
+}
+
+/// Source ports to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PortSet {
+    /// Any that the system picks.
+    System,
+    /// All of these.
+    Range(PortRange),
+    /// Those that were found to lead along a path: so many of the first.
+    Found([u16; MOST_FOUND], u8),
+}
+
+/// The most ports of a path that are kept of a table: as many as a lane tries.
+const MOST_FOUND: usize = 16;
+
+impl PortSet {
+    /// The first of `ports`; `None`: there are none.
+    fn found(ports: &[u16]) -> Option<PortSet> {
+        let mut all = [0; MOST_FOUND];
+        let count = ports.len().min(MOST_FOUND);
+        all[..count].copy_from_slice(&ports[..count]);
+        (count > 0).then_some(PortSet::Found(all, count as u8))
+    }
 }
 
 /// `ip rule` takes no range that ends at the very last port.
@@ -45,18 +69,26 @@ const FAR: u32 = 10_007;
 impl LanePath {
     /// Whatever the system picks.
     pub(super) const ANY: LanePath =
-        LanePath { path: None, route: None, ports: None, first: 0, step: 1, pace: None };
+        LanePath { path: None, route: None, ports: PortSet::System, first: 0, step: 1, pace: None };
 
     /// The `spare`-th port, going round.
     pub(super) fn port(&self, spare: u32) -> u16 {
-        let Some(ports) = self.ports else { return 0 };
-        let place = self.first.wrapping_add(spare.wrapping_mul(self.step));
-        ports.first + (place % self.count()) as u16
+        let place = self.first.wrapping_add(spare.wrapping_mul(self.step)) % self.count();
+        match self.ports {
+            PortSet::System => 0,
+            PortSet::Range(ports) => ports.first + place as u16,
+            PortSet::Found(ports, _) => ports[place as usize],
+        }
     }
     /// How many ports there are to try.
     pub(super) fn count(&self) -> u32 {
-        let last = |ports: PortRange| ports.last.min(LAST_PORT);
-        self.ports.map_or(1, |ports| u32::from(last(ports).saturating_sub(ports.first)) + 1)
+        match self.ports {
+            PortSet::System => 1,
+            PortSet::Range(PortRange { first, last }) => {
+                u32::from(last.min(LAST_PORT).saturating_sub(first)) + 1
+            }
+            PortSet::Found(_, count) => u32::from(count),
+        }
     }
     /// Whether packets go where those of `other` do, as far as anybody knows.
     pub(super) fn is_like(&self, other: &LanePath) -> bool {
@@ -75,6 +107,22 @@ enum Entropies {
     Any,
 }
 
+/// The table of ports as this host has it, and where a newer one would be.
+#[derive(Debug)]
+struct Found {
+    shared: SharedPorts,
+    version: u64,
+    table: Arc<PortTable>,
+}
+
+impl Found {
+    fn new(shared: &SharedPorts) -> Found {
+        // Asked before the table: else one that comes between would be overlooked.
+        let version = shared.version();
+        Found { shared: shared.clone(), version, table: shared.get() }
+    }
+}
+
 /// The ways from one host.
 #[derive(Debug)]
 pub(super) struct Routes {
@@ -84,6 +132,8 @@ pub(super) struct Routes {
     /// As planners name ports, and as switches have been told.
     named: Segments,
     real: Segments,
+    /// Ports that were found to lead along paths, instead of those of segments.
+    found: Option<Found>,
     entropies: Entropies,
     connections: u32,
     line_bps: u64,
@@ -94,7 +144,7 @@ impl Routes {
     /// If the scheme does not work with connections, or the plan with the fabric.
     pub(super) fn new(config: &EndpointConfig, plan: &PathPlan) -> Result<Routes, CommError> {
         let invalid = |what: String| CommError::Invalid(format!("{}: {what}", config.name));
-        let PathPlan { fabric, host, addresses, balance, source_ports, quantum, .. } = plan;
+        let PathPlan { fabric, host, addresses, balance, source_ports, ports, quantum, .. } = plan;
         if host.0 >= fabric.hosts() || addresses.len() != fabric.hosts() as usize {
             let (hosts, known) = (fabric.hosts(), addresses.len());
             return Err(invalid(format!(
@@ -118,6 +168,10 @@ impl Routes {
                 let what = "enforce = \"hash\" is for UDP; use enforce = \"segments\"";
                 return Err(invalid(what.into()));
             }
+            Some(Enforce::Discovered) if ports.is_none() => {
+                let what = "enforce = \"discovered\" without a table of discovered ports";
+                return Err(invalid(what.into()));
+            }
             Some(Enforce::Segments) => Entropies::Paths,
             _ if scheme.info().port_policy => Entropies::Uplinks,
             _ => Entropies::Any,
@@ -130,6 +184,7 @@ impl Routes {
             addresses: addresses.clone(),
             named: segments(PortRange::ROCE)?,
             real: segments(real)?,
+            found: ports.as_ref().map(Found::new),
             entropies,
             connections: config.connections,
             line_bps: config.line_bps,
@@ -156,7 +211,8 @@ impl Routes {
         match (way.path, route) {
             (Some(path), _) => (Key::Path(path), way),
             (None, Route::Hashed(entropy)) => self.even(dst, u32::from(entropy) % self.connections),
-            (None, Route::Pinned(_)) => (Key::Even(0), way),
+            // Nothing is known: a connection for each path, which switches hash.
+            (None, Route::Pinned(path)) => (Key::Even(u32::from(path.first())), way),
         }
     }
 
@@ -165,7 +221,7 @@ impl Routes {
         let mix = u64::from(self.host.0) << 32 | u64::from(dst.0);
         let draw = weft_units::Draw::new(mix, "even lane").at(u64::from(number), 0);
         let way = LanePath {
-            ports: Some(self.real.range()),
+            ports: PortSet::Range(self.real.range()),
             first: (draw >> 40) as u32,
             step: FAR,
             ..LanePath::ANY
@@ -196,11 +252,15 @@ impl Routes {
             }
             (Route::Hashed(port), Entropies::Uplinks) => {
                 let uplinks = self.fabric.uplinks_of(self.host);
+                let path = Ports::Segments(self.named).path(&self.fabric, &ends, port);
+                if let (Some(path), true) = (path, self.found.is_some()) {
+                    return self.pinned(dst, path, route);
+                }
                 match self.named.range().part_of(port, uplinks) {
                     Some(uplink) => LanePath {
-                        path: Ports::Segments(self.named).path(&self.fabric, &ends, port),
+                        path,
                         route: Some(route),
-                        ports: Some(self.real.range().part(uplink, uplinks)),
+                        ports: PortSet::Range(self.real.range().part(uplink, uplinks)),
                         ..LanePath::ANY
                     },
                     None => self.hashed(route, port),
@@ -211,16 +271,55 @@ impl Routes {
     }
 
     fn pinned(&self, dst: HostId, path: PathId, route: Route) -> LanePath {
+        if let Some(found) = &self.found {
+            return self.by_table(&found.table, dst, path, route);
+        }
         let pods = self.fabric.pod_of(self.host) == self.fabric.pod_of(dst);
         let tiers = if pods { 1 } else { 2 };
-        let ports = Some(self.real.ports(path, tiers));
+        let ports = PortSet::Range(self.real.ports(path, tiers));
         LanePath { path: Some(path), route: Some(route), ports, ..LanePath::ANY }
+    }
+
+    /// By a port that was found to lead along `path`. Where there is none, the path is dead or was not
+    /// seen: along another one; and where none is known at all, from a port that switches hash.
+    fn by_table(&self, found: &PortTable, dst: HostId, path: PathId, route: Route) -> LanePath {
+        let along = |path: PathId| {
+            let ports = PortSet::found(found.ports(self.host, dst, path))?;
+            Some(LanePath { path: Some(path), route: Some(route), ports, ..LanePath::ANY })
+        };
+        let other = || {
+            let paths: Vec<PathId> = found.paths(self.host, dst).collect();
+            let place = usize::from(path.first()).checked_rem(paths.len())?;
+            along(paths[place])
+        };
+        along(path).or_else(other).unwrap_or_else(|| self.hashed(route, u16::from(path.first())))
+    }
+
+    /// Takes a newer table, if there is one. Whether there was.
+    pub(super) fn renew(&mut self) -> bool {
+        let Some(found) = &mut self.found else { return false };
+        let is_new = found.shared.version() != found.version;
+        if is_new {
+            *found = Found::new(&found.shared.clone());
+        }
+        is_new
+    }
+
+    /// The paths to `dst` that no port is known of, if some of the others have one.
+    pub(super) fn missing(&self, dst: HostId) -> Vec<PathId> {
+        let Some(Found { table: found, .. }) = &self.found else { return Vec::new() };
+        if found.paths(self.host, dst).next().is_none() {
+            return Vec::new();
+        }
+        let all = self.fabric.path_set(self.host, dst);
+        let paths = (0..all.len()).map(|index| all.get(index));
+        paths.filter(|path| found.ports(self.host, dst, *path).is_empty()).collect()
     }
 
     fn hashed(&self, route: Route, entropy: u16) -> LanePath {
         LanePath {
             route: Some(route),
-            ports: Some(self.real.range()),
+            ports: PortSet::Range(self.real.range()),
             first: u32::from(entropy),
             step: FAR,
             ..LanePath::ANY

@@ -1,6 +1,6 @@
 //! A cluster and a job to the text of a plan file.
 
-use super::{Result, hosts, plan, subflows, wrong};
+use super::{Result, found_ports, hosts, plan, subflows, wrong};
 use crate::expand::{Request, expand};
 use crate::experiment::Resolved;
 use crate::overrides::{ShortKind, shorthand};
@@ -11,6 +11,7 @@ use weft_balance::scheme::platform::SourcePorts;
 use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_config::cluster::{self, Cluster, PortSegments};
 use weft_config::parse::parse;
+use weft_config::paths_file::PathsFile;
 use weft_config::plan_file::{self, HostTable, PlanFile};
 use weft_config::section::folder_of;
 use weft_config::value::{Item, Table, Value};
@@ -42,6 +43,8 @@ pub struct PlanRequest<'a> {
     pub overrides: &'a [(String, String)],
     /// Steps of more subflows keep none.
     pub most_subflows: u64,
+    /// A table of discovered paths, from which source ports are taken.
+    pub paths: Option<Text<'a>>,
 }
 
 /// What a job may say.
@@ -83,8 +86,19 @@ fn assemble(
     experiment: &Resolved,
     cluster: Cluster,
 ) -> Result<PlanFile> {
-    let planned = plan(experiment, request.seed, request.most_subflows)?;
+    let mut planned = plan(experiment, request.seed, request.most_subflows)?;
     let enforce = enforced(experiment);
+    if let Some(paths) = &request.paths {
+        let table = PathsFile::read(paths.text, paths.source)?;
+        let wrong = |what| wrong("sources", what).in_source(paths.source);
+        if enforce != Enforce::Discovered.name() {
+            return Err(wrong(format!(
+                "balance.enforce is {enforce}, which takes no discovered ports; leave it out, or use a \
+                 scheme that has it"
+            )));
+        }
+        found_ports::give(&mut planned.steps, &cluster, &table).map_err(wrong)?;
+    }
     let segments = match enforce {
         "segments" => port_segments(&cluster, experiment.balance.scheme.info())?,
         _ => PortSegments::default(),
@@ -197,7 +211,8 @@ fn compose(place: &Table, request: &PlanRequest<'_>) -> Result<Table> {
             table.set(key, item.clone());
         }
     }
-    table.put("balance", balance(&job, request.scheme)?);
+    let enforce = if request.paths.is_some() { Enforce::Discovered } else { Enforce::Segments };
+    table.put("balance", balance(&job, request.scheme, enforce)?);
     for key in ["fabric", "failures"] {
         if let Some(item) = place.get(key) {
             table.set(key, item.clone());
@@ -233,8 +248,8 @@ fn job_table(place: &Table, from: &Text<'_>) -> Result<Table> {
     Ok(job)
 }
 
-/// `[balance]` of a job under `scheme`.
-fn balance(job: &Table, scheme: &str) -> Result<Table> {
+/// `[balance]` of a job under `scheme`, whose paths are enforced so unless the job says otherwise.
+fn balance(job: &Table, scheme: &str, usual: Enforce) -> Result<Table> {
     let mut options = match job.get("balance") {
         None => Table::new(),
         Some(Item { value: Value::Table(options), .. }) => options.clone(),
@@ -256,7 +271,7 @@ fn balance(job: &Table, scheme: &str) -> Result<Table> {
     let enforce = |info: &SchemeInfo| info.options.contains(&Enforce::OPTION);
     if SchemeInfo::find(scheme).is_ok_and(enforce) && options.get("enforce").is_none() {
         // Switches as they are.
-        options.put("enforce", "segments".to_owned());
+        options.put("enforce", usual.name().to_owned());
     }
     Ok(options)
 }

@@ -29,6 +29,7 @@ use weft_sim::SwitchConfig;
 use weft_units::{HostId, IdVec, Time};
 
 mod file;
+mod found_ports;
 mod given;
 mod hosts;
 mod ports;
