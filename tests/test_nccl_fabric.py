@@ -80,6 +80,7 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--schemes", "ethereall"), "no such scheme"),
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
+        (("--enforce", "magic"), "--enforce: 'magic': use segments, discovered, or both"),
         (("--size", "much"), '--size: "much"'),
         (("--fail", "leaf-0:spine-9@50%"), "there is no link"),
         (("--plugin", "none.so"), "there is no such file"),
@@ -114,6 +115,31 @@ def test_planned_paths_load_uplinks_alike(
         assert found[scheme]["of_bound_min"] > 0.6
     assert found["ecmp"]["hottest_uplink_mean"] > 1.2
     assert all(one["of_bound_max"] < 1 for one in found.values())
+
+
+@needs_bed
+@pytest.mark.slow
+def test_discovered_ports_load_uplinks_alike_where_leaves_only_hash(weft: Weft, bed: Path) -> None:
+    """As rules at leaves do, at any seed of the hash."""
+    words = ("--schemes", "ethereal,ecmp", "--enforce", "discovered", "--seeds", "2", "-n", "5")
+    found = measured(weft, bed, *words)
+    by_name = {one["scheme"]: one for one in found["schemes"]}
+    ours = by_name["ethereal, discovered"]
+    assert (ours["failed"], by_name["ecmp"]["failed"]) == (0, 0)
+    assert ours["hottest_uplink_mean"] < 1.03
+    assert by_name["ecmp"]["hottest_uplink_mean"] > 1.15
+    assert all(run["discovery"]["probes"] > 60 for run in found["runs"] if "," in run["scheme"])
+
+
+@needs_bed
+@pytest.mark.slow
+def test_discovered_ports_outlive_a_link(weft: Weft, bed: Path) -> None:
+    """Every element is right; new ports are found while the job runs."""
+    words = ("--schemes", "ethereal", "--enforce", "discovered", "--seeds", "1")
+    words = (*words, "--fail", "leaf-0:spine-1@30%", "-n", "1", "-c", "6")
+    (run,) = measured(weft, bed, *words, "--env", "WEFT_PATHS_CHECK=500ms")["runs"]
+    assert (run["error"], run["wrong"]) == (None, 0)
+    assert run["failed_at_s"] is not None
 
 
 @needs_bed

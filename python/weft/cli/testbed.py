@@ -43,11 +43,19 @@ How = Annotated[
 
 
 @app.command("up")
-def up(file: ClusterFile, seed: Seed = 1, rules: Rules = None) -> int:
+def up(
+    file: ClusterFile,
+    seed: Seed = 1,
+    rules: Rules = None,
+    hash_: Annotated[
+        bool,
+        typer.Option("--hash", help="Leaves only hash, as switches do that nobody configured."),
+    ] = False,
+) -> int:
     """Build a test bed, which stays until `down`."""
     from weft.testbed import operations
 
-    print(operations.up(file, seed, rules or "linux"))
+    print(operations.up(file, seed, rules or "linux", hash_))
     return 0
 
 

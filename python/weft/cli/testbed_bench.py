@@ -35,6 +35,15 @@ def bench(
             help="Load balancers; sockets: plain TCP sockets without the plugin.",
         ),
     ] = "ethereal,dnlb,ecmp,sockets",
+    enforce: Annotated[
+        str,
+        typer.Option(
+            metavar="segments[,discovered]",
+            help="What makes packets take the paths of schemes that choose them. segments: rules "
+            "at leaves, by source port. discovered: nothing at leaves; hosts find out by probes "
+            "which port takes which path. Of both, each scheme runs twice.",
+        ),
+    ] = "segments",
     seeds: Annotated[
         int,
         typer.Option(min=1, max=1000, metavar="N", help="Seeds of the switches' hashes: 1 to N."),
@@ -132,6 +141,7 @@ def bench(
       weft testbed bench cluster.toml
       weft testbed bench cluster.toml --op all-reduce --size 16MiB --seeds 3 -o out
       weft testbed bench cluster.toml --fail leaf-0:spine-1@50% --how remote
+      weft testbed bench cluster.toml --schemes ethereal,ecmp --enforce segments,discovered
 
     \b
     Exit status: 0 all results are correct, 1 a run failed or a result is wrong, 2 it cannot run.
@@ -143,6 +153,7 @@ def bench(
         operation=op,
         size=size,
         schemes=schemes,
+        enforce=enforce,
         seeds=seeds,
         ranks=ranks,
         iterations=iterations,

@@ -32,6 +32,10 @@ SOCKETS = "sockets"
 BASELINES = ("ecmp", SOCKETS)
 """What others are compared with."""
 
+ENFORCED = ("segments", "discovered")
+"""What makes packets take the paths of schemes that choose them: rules at leaves, or ports of which
+hosts have found out where the leaves' hash sends them."""
+
 _CLUSTER_SEED = 1
 """Draws failures that are random: one bed for all seeds."""
 _TCP = 14 + 20 + 32
@@ -45,6 +49,7 @@ class Options:
     operation: str
     size: str
     schemes: str
+    enforce: str
     seeds: int
     ranks: int
     iterations: int
@@ -110,7 +115,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "rules": options.rules,
         "ranks": options.ranks,
         "seeds": list(range(1, options.seeds + 1)),
-        "schemes": list(_schemes(options.schemes)),
+        "schemes": list(_schemes(options.schemes, options.enforce)),
         "measurement": measurement,
         "environment": dict(_variables(options.environment)),
         "plugin": str(plugin.resolve()),
@@ -142,8 +147,11 @@ def _kill(options: Options) -> tuple[int | None, int]:
     return int(found[1]), int(found[2] or 0)
 
 
-def _schemes(text: str) -> Iterator[dict[str, Any]]:
+def _schemes(text: str, enforce: str) -> Iterator[dict[str, Any]]:
     known = {row["name"].removesuffix("-N"): row for row in api.schemes()}
+    ways = list(dict.fromkeys(part.strip() for part in enforce.split(",") if part.strip()))
+    if not ways or set(ways) - set(ENFORCED):
+        raise ExperimentError(f"--enforce: {enforce!r}: use {', '.join(ENFORCED)}, or both")
     for name in filter(None, (part.strip() for part in text.split(","))):
         info = known.get(name) or known.get(name.rstrip("0123456789").rstrip("-"))
         if name != SOCKETS and info is None:
@@ -151,8 +159,15 @@ def _schemes(text: str) -> Iterator[dict[str, Any]]:
                 f"--schemes: {name}: no such scheme; weft list schemes has them all, and {SOCKETS} "
                 "are plain ones"
             )
-        follows = info is not None and info["source_ports"] == "segments"
-        yield {"name": name, "config": name != SOCKETS, "follows_ports": follows}
+        pins = info is not None and info["source_ports"] == "segments"
+        for way in ways if pins else [None]:
+            yield {
+                "name": name if way in (None, "segments") else f"{name}, {way}",
+                "scheme": name,
+                "config": name != SOCKETS,
+                "follows_ports": way == "segments",
+                "discovers": way == "discovered",
+            }
 
 
 def _demands(operation: str, count: int, size: int) -> Iterator[tuple[int, int, float]]:
@@ -235,6 +250,7 @@ def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> 
         "wall_s": found["wall_s"],
         "failed_at_s": found["failed_at_s"],
         "wrong": sum(one["wrong"] or 0 for one in rows),
+        "discovery": found["discovery"],
         **_counted(found["ranks"]),
         "links": found["links"],
     }

@@ -17,8 +17,9 @@ from typing import Any
 from weft import _native
 from weft import cluster as clusters
 from weft.cluster import Cluster, Host
+from weft.discover import table
 from weft.plans import file as plans
-from weft.testbed import counters, rank_processes, system
+from weft.testbed import counters, discovery, rank_processes, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
 from weft.testbed.rank_processes import Measurement, Ranks
@@ -70,6 +71,7 @@ class _One:
     ) -> None:
         self._job, self._cluster, self._hosts, self._bed = job, cluster, hosts, bed
         self._folder = Path(tempfile.mkdtemp(dir="/run"))
+        self._discovery: dict[str, Any] | None = None
         self._what = Measurement(
             **job["measurement"],
             plugin=job["plugin"] if scheme["config"] else None,
@@ -88,14 +90,29 @@ class _One:
         # Its seed draws failures: those of the bed.
         seed_of_failures = self._job["cluster_seed"]
         cluster = json.dumps(clusters.as_json(self._cluster))
-        config.write_text(_native.plan_for_hosts(scheme["name"], seed_of_failures, cluster))
+        config.write_text(_native.plan_for_hosts(scheme["scheme"], seed_of_failures, cluster))
+        paths = {"WEFT_PATHS": str(self._discover())} if scheme["discovers"] else {}
         return {
             "WEFT_CONFIG": str(config),
+            **paths,
             "WEFT_SEED": str(seed),
             "WEFT_BACKEND": "tcp",
             "WEFT_CONNECTIONS": str(self._job["measurement"]["connections"]),
             **self._job["environment"],
         }
+
+    def _discover(self) -> Path:
+        """Have the hosts of all ranks find out paths to each other; their table."""
+        begin = time.monotonic()
+        found = discovery.between(self._cluster, self._hosts, self._bed.prefix)
+        path = self._folder / "paths.json"
+        table.write(found, path)
+        self._discovery = {
+            "seconds": time.monotonic() - begin,
+            "probes": sum(source["probes"] for source in found["sources"]),
+            "lost": sum(source["lost"] for source in found["sources"]),
+        }
+        return path
 
     def run(self) -> dict[str, Any]:
         before = counters.read(self._cluster, self._bed.prefix)
@@ -117,6 +134,7 @@ class _One:
         found: dict[str, Any] = {
             "wall_s": seconds,
             "failed_at_s": self._failed_at,
+            "discovery": self._discovery,
             "links": [asdict(link) for link in counters.between(before, after)],
             "ranks": list(processes.reports()),
         }

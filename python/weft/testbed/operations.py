@@ -21,8 +21,11 @@ from weft.testbed.failures import Failure
 from weft.testbed.rules import Rules
 
 
-def up(path: Path, seed: int, rules: Rules = "linux") -> str:
-    """Build the bed of a cluster, whose leaves follow source ports; returns a line about it."""
+def up(path: Path, seed: int, rules: Rules = "linux", hashes: bool = False) -> str:
+    """Build the bed of a cluster; returns a line about it.
+
+    Its leaves follow source ports; if it `hashes`, nobody has told them to.
+    """
     cluster = clusters.read(path, seed)
     layout.check(cluster)
     system.require(rules)
@@ -32,7 +35,8 @@ def up(path: Path, seed: int, rules: Rules = "linux") -> str:
     bed.save_state(path, new)
     try:
         new.build(seed)
-        new.follow_ports("udp")
+        if not hashes:
+            new.follow_ports("udp")
     except BaseException:
         new.remove()
         bed.remove_state(path)
@@ -102,9 +106,13 @@ def experiment(
     return dict(found.runs[0]["experiment"])
 
 
+DISCOVERED = "discovered"
+"""The value of `balance.enforce` under which leaves hash and ports are chosen accordingly."""
+
+
 def follows_ports(table: dict[str, Any]) -> bool:
     """Whether leaves are to follow source ports: for paths that are pinned, and for policies."""
-    return _native.enforced(json.dumps(table)) != "none"
+    return _native.enforced(json.dumps(table)) not in ("none", DISCOVERED)
 
 
 @dataclass(frozen=True)
@@ -197,6 +205,11 @@ def run_workload(
     cluster = clusters.read(path, seed)
     failure = failures.read(fail_at, how, cluster) if fail_at else None
     table = experiment(cluster, scheme, workload, seed, changes)
+    if planned is None and _native.enforced(json.dumps(table)) == DISCOVERED:
+        raise ExperimentError(
+            'balance.enforce: "discovered" needs ports; make a plan with weft plan --paths, and name '
+            "it with --plan"
+        )
     found = run(path, RunRequest(table, seed, failure, limit, tcp, rules, planned))
     row = {
         "scheme": table["balance"]["scheme"],

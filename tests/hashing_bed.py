@@ -1,0 +1,108 @@
+"""A test bed whose leaves only hash, for a test: questions to it as JSON on the command line.
+
+Started as a process of its own, whose name spaces nobody else sees and which end with it.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from weft import cluster as clusters
+from weft.discover import named
+from weft.discover.table import Table
+from weft.testbed import discovery, failures, system
+from weft.testbed.bed import Bed
+
+DATAGRAMS = 5
+"""Sent from each port that is held against the counters."""
+
+
+class Asked:
+    """A bed, and what a test wants of it."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.cluster = clusters.for_protocol(clusters.read(Path(job["cluster"])), job["protocol"])
+        system.hide_namespaces()
+        self.bed = Bed(self.cluster)
+        self.bed.build(job["seed"])
+        switches = [switch.node for switch in self.cluster.switches]
+        system.set_sysctls(switches, job.get("sysctls", {}))
+        for node, rules in job.get("nft", {}).items():
+            system.nft([rules], node)
+
+    def discover(self, known: Table | None = None) -> Table:
+        """What all hosts find, going on from a table."""
+        rules = self.job.get("rules", {})
+        return discovery.between(self.cluster, self.cluster.hosts, "", rules, known)
+
+    def misled(self, found: Table) -> list[str]:
+        """Ports whose packets do not take the uplink that the table names."""
+        wrong = []
+        for path in named.of(self.cluster, found).paths:
+            for port in path.ports:
+                used = self._uplink_of(path.src, path.dst, port)
+                if used != [path.uplink]:
+                    wrong.append(f"{path.src} to {path.dst} from {port}: {used}, not {path.uplink}")
+        return wrong
+
+    def _uplink_of(self, src: int, dst: int, port: int) -> list[int]:
+        """The uplinks over which packets from a port leave its leaf."""
+        leaf = f"leaf-{self.cluster.hosts[src].leaf}"
+        before = self._sent(leaf)
+        with system.home():
+            system.enter(f"host-{src}")
+            self._send(src, dst, port)
+        after = self._sent(leaf)
+        return [
+            place for place, (old, new) in enumerate(zip(before, after, strict=True)) if new > old
+        ]
+
+    def _sent(self, leaf: str) -> list[int]:
+        """Packets that have left by each uplink."""
+        with system.home():
+            system.enter(leaf)
+            lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
+        counters = {name.strip(): rest.split() for name, rest in (one.split(":") for one in lines)}
+        return [int(counters[link.lower_port][9]) for link in self.cluster.uplinks[leaf]]
+
+    def _send(self, src: int, dst: int, port: int) -> None:
+        hosts = self.cluster.hosts
+        to = (hosts[dst].address, self.cluster.port)
+        kind = socket.SOCK_DGRAM if self.cluster.protocol == "udp" else socket.SOCK_STREAM
+        with socket.socket(socket.AF_INET, kind) as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((hosts[src].address, port))
+            if kind == socket.SOCK_STREAM:
+                # Refused, after a packet each way.
+                one.connect_ex(to)
+                return
+            for _ in range(DATAGRAMS):
+                one.sendto(b"x", to)
+
+
+def main() -> None:
+    """Answer with the tables that were found, in order, and what does not hold of them."""
+    asked = Asked(json.loads(sys.argv[1]))
+    found, tables, misled = None, [], []
+    for step in asked.job["steps"]:
+        if step == "discover":
+            found = asked.discover(found)
+            tables.append(found)
+            misled += asked.misled(found)
+        else:
+            verb, link = step.split()
+            failure = failures.read(link, "admin", asked.cluster)
+            asked.bed.fail(failure) if verb == "fail" else asked.bed.repair(failure)
+    uplinks = [
+        sorted({path.uplink for path in named.of(asked.cluster, one).paths}) for one in tables
+    ]
+    print(json.dumps({"tables": tables, "misled": misled, "uplinks": uplinks}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""Path discovery: what the command refuses, and real switches (Linux) that only hash.
+
+Root and iproute2 are needed for the latter, nft for a switch that does not answer.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Weft
+from weft import cluster as clusters
+from weft.discover import named, show, table
+from weft.errors import ExperimentError
+from weft.testbed import system
+
+MISSING = system.missing()
+needs_bed = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+needs_nft = pytest.mark.skipif(
+    system.missing("nftables") is not None, reason=str(system.missing("nftables"))
+)
+
+CLUSTER = """
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 4
+hosts_per_leaf = 1
+link = "10Gbps"
+uplink = "1Gbps"
+"""
+UNLIMITED = {"net/ipv4/icmp_ratelimit": 0}
+"""Answers at any rate: what is tested with it is something else."""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Two hosts under two leaves, with four spines between."""
+    path = tmp_path / "small.toml"
+    path.write_text(CLUSTER)
+    return path
+
+
+def asked(cluster: Path, steps: list[str], **more: Any) -> dict[str, Any]:
+    """What a bed of its own answers."""
+    job = {"cluster": str(cluster), "protocol": "udp", "seed": 1, "steps": steps, **more}
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("hashing_bed.py"), json.dumps(job)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is known of every target of a table."""
+    return [target for source in found["sources"] for target in source["targets"]]
+
+
+@needs_bed
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ports_lead_where_the_table_says(small: Path, protocol: str, seed: int) -> None:
+    """Packets of every port that was found take the uplink that its path names."""
+    found = asked(small, ["discover"], protocol=protocol, seed=seed, sysctls=UNLIMITED)
+    assert found["misled"] == []
+    assert found["uplinks"] == [[0, 1, 2, 3]]
+    for target in targets(found["tables"][0]):
+        assert target["done"]
+        assert (target["hops"], len(target["paths"])) == (3, 4)
+        assert min(len(path["ports"]) for path in target["paths"]) >= 4
+        assert target["confidence"] >= 0.95
+
+
+@needs_bed
+def test_the_limit_of_linux_and_one_of_ten_a_second_cost_time_only(small: Path) -> None:
+    """All is found, if later; nothing is taken for silent."""
+    for limit in ({}, {"net/ipv4/icmp_ratelimit": 100}):
+        found = asked(small, ["discover"], sysctls=limit)
+        assert (found["misled"], found["uplinks"]) == ([], [[0, 1, 2, 3]])
+        assert all(len(target["paths"]) == 4 for target in targets(found["tables"][0]))
+        assert all(source["seconds"] < 30 for source in found["tables"][0]["sources"])
+
+
+@needs_bed
+@needs_nft
+def test_a_spine_that_never_answers_is_found_by_the_others(small: Path) -> None:
+    """Its ports are those of which nobody answers, though the next switch does."""
+    rules = (
+        "table ip mute { chain out { type filter hook output priority 0;\n"
+        "icmp type time-exceeded drop\n}\n}"
+    )
+    found = asked(small, ["discover"], nft={"spine-2": rules}, sysctls=UNLIMITED)
+    assert (found["misled"], found["uplinks"]) == ([], [[0, 1, 2, 3]])
+    paths = [path for to in targets(found["tables"][0]) for path in to["paths"]]
+    silent = [path for path in paths if len(path["hops"]) == 1]
+    assert len(silent) == 2
+    assert all(path["ports"] for path in silent)
+
+
+@needs_bed
+def test_a_link_that_fails_and_heals_is_noticed(small: Path) -> None:
+    """A few probes tell that nothing has changed; else all is found out anew."""
+    steps = ["discover", "discover", "fail leaf-0:spine-1", "discover"]
+    steps += ["repair leaf-0:spine-1", "discover"]
+    found = asked(small, steps, sysctls=UNLIMITED)
+    first, same, failed, healed = found["tables"]
+    assert found["misled"] == []
+    assert [bool(targets(one)[0]["changed"]) for one in (first, same, failed, healed)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert targets(first)[0]["paths"] == targets(same)[0]["paths"]
+    assert same["sources"][0]["probes"] < first["sources"][0]["probes"] / 2
+    counts = [len(targets(one)[0]["paths"]) for one in (first, same, failed, healed)]
+    assert counts == [4, 4, 3, 4]
+
+
+def _table(*paths: tuple[list[str | None], list[int]]) -> table.Table:
+    """What the first host has found about the second."""
+    found = table.new("udp", 4791)
+    target = {
+        "address": "10.1.0.2",
+        "hops": 3,
+        "done": True,
+        "confidence": 0.99,
+        "smallest_share": 0.1,
+        "max_over_mean": 1.0,
+        "p_value": 1.0,
+        "checked": 0,
+        "changed": 0,
+        "paths": [{"hops": hops, "ports": ports} for hops, ports in paths],
+    }
+    counts = {"seconds": 1.0, "probes": 40, "answers": 40, "lost": 0}
+    table.put(found, {"address": "10.0.0.2", **counts, "targets": [target]})
+    return found
+
+
+def _spine(cluster: clusters.Cluster, number: int) -> str:
+    return cluster.uplinks["leaf-0"][number].upper_address
+
+
+def test_paths_are_named_by_the_addresses_of_the_cluster(small: Path) -> None:
+    """Also silent ones: by the next switch's link, or by being the only one that is left."""
+    cluster = clusters.read(small)
+    behind = cluster.uplinks["leaf-1"][2].lower_address
+    first = "10.0.0.1"
+    found = _table(
+        ([first, _spine(cluster, 0), None], [50000]),
+        ([first, _spine(cluster, 1), None], [50001, 50002]),
+        ([first, None, behind], [50003]),
+        ([first, None, "10.1.0.1"], [50004]),
+    )
+    paths = named.of(cluster, found).paths
+    assert {port: path.uplink for path in paths for port in path.ports} == {
+        50000: 0,
+        50001: 1,
+        50002: 1,
+        50003: 2,
+        50004: 3,
+    }
+    text = show.table(found, ["10.0.0.2"], cluster, False)
+    assert "spine-1" in text
+    assert "h1 (10.1.0.2)" in text
+
+
+def test_what_cannot_be_named_is_counted(small: Path) -> None:
+    """Two silent spines cannot be told apart, and strangers are none of the cluster's."""
+    cluster = clusters.read(small)
+    found = _table(
+        (["10.0.0.1", _spine(cluster, 0)], [50000]),
+        (["10.0.0.1", "192.0.2.7"], [50001, 50002]),
+        (["10.0.0.1"], [50003]),
+    )
+    told = named.of(cluster, found)
+    assert [path.ports for path in told.paths] == [(50000,)]
+    assert (told.strangers, told.unnamed) == (("192.0.2.7",), 3)
+
+
+def test_a_later_survey_replaces_what_it_is_about() -> None:
+    """Other targets of the same host stay."""
+    found = _table((["10.0.0.1"], [50000]))
+    other = json.loads(json.dumps(found["sources"][0]))
+    other["targets"][0]["address"] = "10.1.0.3"
+    table.put(found, other)
+    assert [one["address"] for one in found["sources"][0]["targets"]] == ["10.1.0.2", "10.1.0.3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON (line 1)"),
+        ("[1]", "format: not a table of paths"),
+        ('{"format": "weft-plan", "version": 1}', "format: not a table of paths"),
+        ('{"format": "weft-paths", "version": 9}', "version: 9 is not known"),
+        ('{"format": "weft-paths", "version": 1}', "not as weft discover writes it"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    """With its name, and what to do."""
+    path = tmp_path / "paths.json"
+    path.write_text(text)
+    with pytest.raises(ExperimentError) as refused:
+        table.read(path)
+    assert str(path) in str(refused.value)
+    assert says in str(refused.value)
+
+
+def _whole_table(cluster: clusters.Cluster, leave: int | None = None) -> table.Table:
+    """Ports of every path between hosts in different racks, but for those over one uplink."""
+    found = table.new(cluster.protocol, cluster.port)
+    for host in cluster.hosts:
+        targets = []
+        for to in (one for one in cluster.hosts if one.leaf != host.leaf):
+            links = cluster.uplinks[f"leaf-{host.leaf}"]
+            paths = [
+                ([f"10.{host.leaf}.0.1", link.upper_address], [50000 + 16 * number, 60000 + number])
+                for number, link in enumerate(links)
+                if number != leave
+            ]
+            target = _table(*paths)["sources"][0]["targets"][0]
+            targets.append({**target, "address": to.address})
+        counts = {"seconds": 1.0, "probes": 40, "answers": 40, "lost": 0}
+        table.put(found, {"address": host.address, **counts, "targets": targets})
+    return found
+
+
+def test_a_plan_takes_the_ports_of_its_paths(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """Every piece a port of its own path, in the tables of hosts too; the plan verifies itself."""
+    cluster = clusters.read(small)
+    table.write(_whole_table(cluster), tmp_path / "paths.json")
+    words = ("plan", small, "--job", "all-to-all:size=1MB", "--paths", tmp_path / "paths.json")
+    done = weft(*words, "-o", tmp_path / "plan")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert (plan["enforce"], plan["segments"]) == ("discovered", {})
+    pieces = plan["steps"][0]["pieces"]
+    assert len(set(pieces["path"])) == 4
+    for path, port in zip(pieces["path"], pieces["source_port"], strict=True):
+        assert port in (50000 + 16 * (path >> 8), 60000 + (path >> 8))
+    pairs = plan["hosts"][0]["queue_pairs"]
+    assert {pair["flow_label"] for pair in pairs} == {pair["source_port"] - 49152 for pair in pairs}
+    assert weft("plan", "--verify", tmp_path / "plan").returncode == 0
+
+
+def test_a_plan_says_which_path_has_no_port(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """It would not hold; and a scheme that leaves ports to hashing takes none."""
+    path = tmp_path / "paths.json"
+    table.write(_whole_table(clusters.read(small), leave=2), path)
+    words = ("plan", small, "--job", "all-to-all:size=1MB", "--paths", path)
+    done = weft(*words)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert f"{path}: sources: no port from h0 to h1 leads over path 2.0" in done.stderr
+    other = weft(*words, "--scheme", "ecmp")
+    assert "balance.enforce is none, which takes no discovered ports" in other.stderr
+
+
+@needs_bed
+@pytest.mark.slow
+def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -> None:
+    """Leaves that only hash: what the plan puts on each uplink is what the kernel counts there."""
+    assert weft("testbed", "up", small, "--hash").returncode == 0
+    try:
+        done = weft("discover", small, "--over", "testbed", "-o", "paths.json")
+        assert done.returncode == 0, done.stderr
+        assert "spine-3" in done.stdout
+        again = weft("discover", small, "--over", "testbed", "-o", "paths.json")
+        assert "as before" in again.stdout
+        words = (
+            "plan",
+            small,
+            "--job",
+            "all-to-all:size=2MB",
+            "--paths",
+            "paths.json",
+            "-o",
+            "plan",
+        )
+        assert weft(*words).returncode == 0
+        run = weft("testbed", "run", small, "--plan", "plan", "--json")
+        assert run.returncode == 0, run.stderr
+    finally:
+        assert weft("testbed", "down", small).returncode == 0
+    sent = [uplink["bytes"] for uplink in json.loads(run.stdout)["uplinks"]]
+    assert len(sent) == 8
+    # Answers are hashed, and are some hundredths of the bytes.
+    assert max(sent) < 1.1 * min(sent)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "name a cluster file, or addresses with --to"),
+        (("--to", "gpu-7"), "--to: 'gpu-7' is no IPv4 address"),
+        (("--to", "127.0.0.1", "--from", "192.0.2.1"), "192.0.2.1 is no address of this host"),
+        (("small.toml",), "this machine has none of the addresses of the cluster"),
+        (("small.toml", "--from", "h7"), "h7 is no host of the cluster; it has h0, h1"),
+        (("small.toml", "--from", "h0", "--to", "h0"), "no target is in another rack"),
+        (("--over", "ssh {host}"), "--over: needs a cluster file"),
+        (
+            ("small.toml", "--over", "no-such-program {host}"),
+            "--over: no-such-program: no such file",
+        ),
+        (("small.toml", "--over", "ssh {hoast}"), "there are {host}, {address} and {node}"),
+        (("small.toml", "--over", "false"), "--over: false weft discover: status 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    weft: Weft, small: Path, words: tuple[str, ...], says: str
+) -> None:
+    """What is wrong and the mend; status 2."""
+    words = tuple(str(small) if word == "small.toml" else word for word in words)
+    done = weft("discover", *words)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert says in done.stderr
+
+
+def test_nobody_answers_on_this_machine(weft: Weft, tmp_path: Path) -> None:
+    """Towards itself there is no switch: no path, status 1, and a table all the same."""
+    path = tmp_path / "paths.json"
+    done = weft("discover", "--to", "127.0.0.1", "--from", "127.0.0.1", "-o", path)
+    assert done.returncode == 1, done.stderr
+    assert "no switch answers" in done.stdout
+    assert table.read(path)["sources"][0]["targets"][0]["hops"] == 0
+    other = weft("discover", "--to", "127.0.0.1", "-o", path, "--protocol", "tcp")
+    assert other.returncode == 2
+    assert "the table is of udp to port 4791, not tcp" in other.stderr
