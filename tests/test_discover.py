@@ -6,6 +6,7 @@ Root and iproute2 are needed for the latter, nft for a switch that does not answ
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from conftest import Weft
 from weft import cluster as clusters
-from weft.discover import named, show, table
+from weft.discover import named, report, show, table
 from weft.errors import ExperimentError
 from weft.testbed import system
 
@@ -82,6 +83,7 @@ def test_ports_lead_where_the_table_says(small: Path, protocol: str, seed: int) 
 
 
 @needs_bed
+@pytest.mark.slow
 def test_the_limit_of_linux_and_one_of_ten_a_second_cost_time_only(small: Path) -> None:
     """All is found, if later; nothing is taken for silent."""
     for limit in ({}, {"net/ipv4/icmp_ratelimit": 100}):
@@ -108,6 +110,7 @@ def test_a_spine_that_never_answers_is_found_by_the_others(small: Path) -> None:
 
 
 @needs_bed
+@pytest.mark.slow
 def test_a_link_that_fails_and_heals_is_noticed(small: Path) -> None:
     """A few probes tell that nothing has changed; else all is found out anew."""
     steps = ["discover", "discover", "fail leaf-0:spine-1", "discover"]
@@ -160,7 +163,7 @@ def test_paths_are_named_by_the_addresses_of_the_cluster(small: Path) -> None:
         ([first, _spine(cluster, 0), None], [50000]),
         ([first, _spine(cluster, 1), None], [50001, 50002]),
         ([first, None, behind], [50003]),
-        ([first, None, "10.1.0.1"], [50004]),
+        ([first, None, "10.1.0.1"], [50004, 50005]),
     )
     paths = named.of(cluster, found).paths
     assert {port: path.uplink for path in paths for port in path.ports} == {
@@ -169,6 +172,7 @@ def test_paths_are_named_by_the_addresses_of_the_cluster(small: Path) -> None:
         50002: 1,
         50003: 2,
         50004: 3,
+        50005: 3,
     }
     text = show.table(found, ["10.0.0.2"], cluster, False)
     assert "spine-1" in text
@@ -186,6 +190,58 @@ def test_what_cannot_be_named_is_counted(small: Path) -> None:
     told = named.of(cluster, found)
     assert [path.ports for path in told.paths] == [(50000,)]
     assert (told.strangers, told.unnamed) == (("192.0.2.7",), 3)
+
+
+def test_what_it_would_cost_is_simulated(weft: Weft, small: Path) -> None:
+    """Limits cost time, loss and silence cost probes, and nothing comes out wrong."""
+    (small.parent / "wide.toml").write_text(CLUSTER.replace("spines = 4", "spines = 8"))
+
+    def cost(switches: str, *words: str) -> dict[str, Any]:
+        done = weft("discover", "wide.toml", "--simulate", switches, "--json", *words)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    free = cost("per-second=0")
+    assert free["targets"][0]["paths"] == 8
+    linux = cost("hash=mixed")
+    assert linux["probes"] >= free["probes"]
+    assert linux["seconds"] > 3 * free["seconds"]
+    silent = cost("per-second=0,silent=1,lost=0.01,hash=crc32")
+    assert silent["lost"] > free["lost"]
+    found = [free, linux, silent, cost("per-second=0,hash=toeplitz", "--ports-per-path", "16")]
+    assert all(row["wrong"] == 0 for one in found for row in one["targets"])
+    assert (free["targets"][0]["linear"], found[-1]["targets"][0]["linear"]) == (False, True)
+    assert found[-1]["targets"][0]["ports"] < 50
+    assert "a target" in weft("discover", "wide.toml", "--simulate", "").stdout
+
+
+def test_a_report_says_what_the_hash_does(small: Path) -> None:
+    """Shares of ports, and what ECMP loses by chance and by uneven shares."""
+    cluster = clusters.read(small)
+    even = report.of(small, cluster, _whole_table(cluster), "all-to-all:size=1MB", "ethereal")
+    assert [leaf["leaf"] for leaf in even["leaves"]] == [0, 1]
+    assert [one["share"] for one in even["leaves"][0]["uplinks"]] == [0.25] * 4
+    losses = even["leaves"][0]["ecmp_busiest_over_mean"]
+    assert losses["1"] > losses["4"] > losses["16"] > 1
+    assert even["job"]["busiest_links_s"] == pytest.approx(even["job"]["bound_s"])
+    assert even["job"]["ecmp_over_planned"] > 1
+    uneven = report.of(small, cluster, _whole_table(cluster, leave=0), None, "ethereal")
+    assert uneven["leaves"][0]["ecmp_busiest_over_mean"]["16"] > losses["16"]
+    assert "spine-3" in report.text(even)
+    assert "times as long" in report.text(even)
+
+
+def test_connections_are_read_as_the_kernel_writes_them() -> None:
+    """Addresses are in the order of this machine; what is not established does not count."""
+    address = struct.unpack("=I", bytes([10, 0, 0, 2]))[0]
+    other = struct.unpack("=I", bytes([10, 1, 0, 2]))[0]
+    lines = [
+        "  sl  local_address rem_address   st tx_queue rx_queue",
+        f"   0: {address:08X}:C350 {other:08X}:12B7 01 00000000:00000000 00:00000000 00000000",
+        f"   1: {address:08X}:C351 {other:08X}:12B7 06 00000000:00000000 00:00000000 00000000",
+    ]
+    assert list(report.connections("\n".join(lines))) == [("10.0.0.2", 50000, "10.1.0.2", 4791)]
 
 
 def test_a_later_survey_replaces_what_it_is_about() -> None:
@@ -224,7 +280,7 @@ def _whole_table(cluster: clusters.Cluster, leave: int | None = None) -> table.T
         targets = []
         for to in (one for one in cluster.hosts if one.leaf != host.leaf):
             links = cluster.uplinks[f"leaf-{host.leaf}"]
-            paths = [
+            paths: list[tuple[list[str | None], list[int]]] = [
                 ([f"10.{host.leaf}.0.1", link.upper_address], [50000 + 16 * number, 60000 + number])
                 for number, link in enumerate(links)
                 if number != leave
@@ -308,6 +364,10 @@ def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -
         (("small.toml", "--from", "h7"), "h7 is no host of the cluster; it has h0, h1"),
         (("small.toml", "--from", "h0", "--to", "h0"), "no target is in another rack"),
         (("--over", "ssh {host}"), "--over: needs a cluster file"),
+        (("--simulate", ""), "--simulate: needs a cluster file"),
+        (("small.toml", "--simulate", "hash=magic"), "use mixed, crc16"),
+        (("small.toml", "--simulate", "brust=1"), "write KEY=VALUE with a key of hash, burst"),
+        (("small.toml", "--simulate", "burst=much"), "all but the hash are numbers"),
         (
             ("small.toml", "--over", "no-such-program {host}"),
             "--over: no-such-program: no such file",

@@ -203,6 +203,7 @@ def discover(
     source: str,
     targets: list[str],
     *,
+    hops: list[int],
     protocol: str,
     port: int,
     dscp: int,
@@ -222,11 +223,42 @@ def discover(
 ) -> str:
     """Find out which source ports of this host take which paths to some addresses.
 
-    ``protocol`` (``udp``, ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and
-    the last source port; ``rate`` probes a second at most. ``known`` is a table of paths of before,
-    as JSON: targets that were done are checked, others go on. ``tell`` gets what is known so far
-    once a second, and says whether to go on. The result is an entry of ``sources`` of a table of
-    paths, as JSON.
+    These are ``hops`` switches away, each; an empty list: nobody knows. ``protocol`` (``udp``,
+    ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and the last source port;
+    ``rate`` probes a second at most. ``known`` is a table of paths of before, as JSON: targets that
+    were done are checked, others go on. ``tell`` gets what is known so far once a second, and says
+    whether to go on. The result is an entry of ``sources`` of a table of paths, as JSON.
+    """
+
+def simulate_discovery(
+    cluster_json: str,
+    source: int,
+    targets: list[int],
+    *,
+    hash: str,
+    seed: int,
+    burst: int,
+    per_second: float,
+    silent: int,
+    lost: float,
+    target_answers: bool,
+    round_trip_s: float,
+    unseen: float,
+    ports_per_path: int,
+    expected: int,
+    most_ports: int,
+    most_hops: int,
+    rate: float,
+    time_out_s: float,
+    tries: int,
+    sentinels: int,
+) -> dict[str, Any]:
+    """Tell what it would cost a host of a cluster to discover its paths over simulated switches.
+
+    They hash by ``hash`` (``mixed``, ``crc32``, ...), answer ``burst`` probes at once and then
+    ``per_second`` (zero: all); ``silent`` of those above the leaf never do, and a share ``lost`` of
+    the probes is lost. ``seconds`` are simulated (None: more than a month); each target has its
+    ``paths``, ``ports``, ``predicted`` ports, ``wrong`` ones, and whether its hash is ``linear``.
     """
 
 def check_paths(text: str, source: str) -> None:

@@ -4,7 +4,11 @@ mod common;
 
 use common::*;
 use std::collections::BTreeMap;
-use weft_comm::{CommError, Endpoint, Hint, PathPlan, Statistics};
+use weft_balance::enforce::PortTable;
+use weft_comm::statistics::PathStatistics;
+use weft_comm::{CommError, Endpoint, EndpointConfig, Hint, PathPlan, SharedPorts, Statistics};
+use weft_fabric::PathId;
+use weft_units::HostId;
 
 /// Bytes by path to 127.0.0.3, which is below the other leaf.
 fn by_path(statistics: &Statistics) -> BTreeMap<Option<u8>, u64> {
@@ -46,6 +50,71 @@ fn ethereal_loads_paths_alike_whatever_enforces_them() {
             assert_eq!(Some(segment as u8), one.path.map(|path| path.first()), "{one:?}");
         }
     }
+}
+
+/// Four ports a path, as they may have been found; of one path none.
+fn found(first: u16, without: Option<u8>) -> PortTable {
+    let mut table = PortTable::default();
+    for path in (0..4).filter(|path| Some(*path) != without) {
+        let ports: Vec<u16> = (0..4).map(|one| first + 100 * one + u16::from(path)).collect();
+        for dst in [2, 3] {
+            table.add((HostId(0), HostId(dst)), PathId::new(path, 0), &ports);
+        }
+    }
+    table
+}
+
+/// Sends 4 MiB twice, with a new table between; what was counted after each.
+fn over_found(scheme: &str, options: &[(&str, &str)], tables: [PortTable; 2]) -> [Statistics; 2] {
+    let [first, second] = tables;
+    let ports = SharedPorts::new(first);
+    let with = |config: EndpointConfig| EndpointConfig {
+        plan: config.plan.map(|plan| PathPlan { ports: Some(ports.clone()), ..plan }),
+        ..config
+    };
+    let a = Endpoint::open(with(planned(1, scheme, options))).expect("opens");
+    let b = Endpoint::open(with(planned(3, scheme, options))).expect("opens");
+    let (sending, receiving) = channel(&a, &b);
+    let sent = |seed| {
+        exchange(&sending, &receiving, &pattern(seed, 4 << 20), 4 << 20);
+        a.statistics()
+    };
+    let before = sent(1);
+    ports.replace(second);
+    [before, sent(2)]
+}
+
+#[test]
+fn lanes_begin_from_ports_that_were_found_and_move_to_newer_ones() {
+    let options = [("unit", "packet"), ("enforce", "discovered")];
+    for (scheme, options) in [("ethereal", &options[..]), ("dnlb-4", &[][..])] {
+        let tables = [found(50_000, None), found(60_000, None)];
+        let [before, after] = over_found(scheme, options, tables);
+        for (statistics, first) in [(before, 50_000), (after, 60_000)] {
+            let used = |one: &&PathStatistics| one.port >= first && one.counts.bytes > 0;
+            let used: Vec<_> = statistics.paths.iter().filter(used).collect();
+            assert_eq!(used.len(), 4, "{scheme}: {statistics:?}");
+            for one in used {
+                assert_eq!(one.path, Some(PathId::new(((one.port - first) % 100) as u8, 0)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_without_a_port_is_left() {
+    let options = [("unit", "packet"), ("enforce", "discovered"), ("bad_for", "30s")];
+    let tables = [found(50_000, Some(2)), found(60_000, Some(1))];
+    let [before, after] = over_found("ethereal", &options, tables);
+    let paths = |statistics: &Statistics, first: u16| -> Vec<_> {
+        let mine = statistics.paths.iter().filter(|one| one.port >= first && one.counts.bytes > 0);
+        let mut paths: Vec<u8> = mine.filter_map(|one| Some(one.path?.first())).collect();
+        paths.sort_unstable();
+        paths
+    };
+    assert_eq!(paths(&before, 50_000), [0, 1, 3]);
+    // What it knows of a path that was missing before it forgets after `bad_for`.
+    assert_eq!(paths(&after, 60_000), [0, 3]);
 }
 
 /// Each path has a lane that stays. Nothing is late here, whoever has to wait for a core.
@@ -145,6 +214,8 @@ fn what_cannot_be_is_refused() {
     let what = refuse(planned(1, "reps", &[]));
     assert!(what.contains("reps") && what.contains("ethereal"), "{what}");
     refuse(planned(1, "ethereal", &[("enforce", "hash")]));
+    let what = refuse(planned(1, "ethereal", &[("enforce", "discovered")]));
+    assert!(what.contains("without a table"), "{what}");
     let mut config = planned(1, "ecmp", &[]);
     config.connections = 0;
     refuse(config.clone());

@@ -100,6 +100,7 @@ impl PathKeeper {
             (self.cluster.first_port..=self.cluster.last_port.min(65_534)).collect();
         let mut survey = Survey::new(rules, &ports, round, targets.len());
         for (number, known) in (0..).zip(&source.targets) {
+            known.hops.into_iter().for_each(|hops| survey.expect(number, hops));
             survey.restore(number, known.hops, known.traces(), known.done);
         }
         let traffic = Traffic {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_comm::Backend;
 use weft_deploy::{Deployment, Interface, on_machine};
+use weft_fabric::PathId;
+use weft_units::HostId;
 
 const CLUSTER: &str = r#"
 [fabric]
@@ -64,6 +66,59 @@ fn a_host_finds_itself_by_its_address() {
     assert_eq!(plan.source_ports, 49_152..=65_535);
     let scheme = format!("{:?}", plan.balance.scheme);
     assert!(scheme.contains("enforce: Segments") && scheme.contains("unit: Packet"), "{scheme}");
+}
+
+/// A table of the first host's paths to the third, over each of four spines, or without any.
+fn paths(protocol: &str, spines: u32) -> String {
+    let path = |spine: u32| {
+        let (hop, port) = (2 * spine + 1, 50_000 + spine);
+        format!(r#"{{"hops":["10.0.0.1","100.64.0.{hop}"],"ports":[{port}]}}"#)
+    };
+    let paths: Vec<String> = (0..spines).map(path).collect();
+    format!(
+        r#"{{"format":"weft-paths","version":1,"protocol":"{protocol}","port":4791,"sources":[
+        {{"address":"10.0.0.2","seconds":1.0,"probes":1,"answers":1,"lost":0,"targets":[
+        {{"address":"10.1.0.2","hops":3,"done":true,"confidence":0.9,"smallest_share":0.1,
+        "max_over_mean":null,"p_value":null,"checked":0,"changed":0,"paths":[{}]}}]}}]}}"#,
+        paths.join(",")
+    )
+}
+
+#[test]
+fn ports_come_from_a_table_of_discovered_paths() {
+    let config = file("paths/cluster.toml", CLUSTER);
+    let here = [interface("eth0", "10.0.0.2")];
+    let with = |table: &str, more: &[(&str, &str)]| {
+        let table = file("paths/paths.json", table);
+        let (config, table) = (config.to_str().unwrap(), table.to_str().unwrap());
+        let given = [&[("WEFT_CONFIG", config), ("WEFT_PATHS", table)], more].concat();
+        deployed(&given, &here)
+    };
+    let found = with(&paths("tcp", 4), &[]).unwrap();
+    assert_eq!((found.scheme.as_str(), found.warnings.len()), ("ethereal", 0));
+    assert!(found.paths.is_some());
+    let endpoint = &found.devices[0].endpoint;
+    // Switches hash the destination port too.
+    assert_eq!(endpoint.listen, 4791..=4791);
+    let plan = endpoint.plan.as_ref().unwrap();
+    assert!(format!("{:?}", plan.balance.scheme).contains("enforce: Discovered"));
+    let ports = plan.ports.as_ref().unwrap().get();
+    let to = |spine| ports.ports(HostId(0), HostId(2), PathId::new(spine, 0)).to_vec();
+    assert_eq!([0, 1, 2, 3].map(to), [50_000, 50_001, 50_002, 50_003].map(|port| vec![port]));
+    assert!(with(&paths("tcp", 4), &[("WEFT_PATHS_CHECK", "0")]).unwrap().paths.is_none());
+
+    // What is left where nothing was found: the connection with the fewest bytes outstanding.
+    let none = with(&paths("tcp", 0), &[]).unwrap();
+    assert_eq!(none.scheme, "hpn");
+    assert!(none.warnings[0].contains("no path from h0 is in it"), "{:?}", none.warnings);
+
+    let other = with(&paths("udp", 4), &[]).unwrap_err();
+    assert!(other.contains("the table is of udp") && other.contains("--protocol tcp"), "{other}");
+    let without = deployed(
+        &[("WEFT_CONFIG", config.to_str().unwrap()), ("WEFT_OPTIONS", "enforce=discovered")],
+        &here,
+    );
+    assert!(without.unwrap_err().contains("set WEFT_PATHS"));
 }
 
 #[test]

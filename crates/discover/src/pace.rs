@@ -17,7 +17,8 @@ const SLOWEST: Time = Time::secs(2);
 const PAUSE: Time = Time::ms(1_250);
 /// Losses without an answer between them that make it slower.
 const IN_A_ROW: u32 = 2;
-/// Silent ports after which a distance is known to have a silent switch: pauses cost time.
+/// Silent ports after which a distance is known to have a silent switch, if nobody else was late there: pauses
+/// cost time.
 const KNOWN_SILENT: u32 = 3;
 
 /// The pace at one distance.
@@ -33,6 +34,8 @@ struct Distance {
     /// Losses since the last answer.
     losses: u32,
     silent: u32,
+    /// A port was answered here after it had not been: there is a limit, or loss.
+    is_limited: bool,
 }
 
 /// The paces at all distances.
@@ -54,6 +57,7 @@ impl Pace {
             answers: 0,
             losses: 0,
             silent: 0,
+            is_limited: false,
         };
         Pace { shortest, next: Time::ZERO, by_ttl: vec![one; usize::from(hops) + 2] }
     }
@@ -78,7 +82,7 @@ impl Pace {
     /// Whether a last probe needs a pause before it.
     pub(crate) fn needs_pause(&self, ttl: u8) -> bool {
         let one = &self.by_ttl[usize::from(ttl)];
-        one.silent < KNOWN_SILENT
+        one.is_limited || one.silent < KNOWN_SILENT
     }
 
     pub(crate) fn sent(&mut self, now: Time, ttl: u8) {
@@ -89,10 +93,12 @@ impl Pace {
         one.out += 1;
     }
 
-    pub(crate) fn answered(&mut self, ttl: u8) {
+    /// The first probe of a port at this distance was answered, or another.
+    pub(crate) fn answered(&mut self, ttl: u8, is_first: bool) {
         let shortest = self.shortest;
         let one = self.at(ttl);
         one.out -= 1;
+        one.is_limited |= !is_first;
         one.answers += 1;
         one.losses = 0;
         one.interval = Time(one.interval.0 - one.interval.0 / 16).max(shortest);
@@ -133,13 +139,13 @@ mod tests {
             assert_eq!(pace.ready(2, false), Time::ms(at));
             pace.sent(Time::ms(at), 2);
         }
-        pace.answered(2);
+        pace.answered(2, true);
         for at in [10, 20, 30] {
             pace.lost(Time::ms(400 + at), 2, Time::ms(at), true);
         }
         pace.sent(Time::ms(500), 2);
         assert_eq!(pace.ready(2, false), Time::ms(600));
-        pace.answered(2);
+        pace.answered(2, true);
         pace.sent(Time::ms(600), 2);
         assert_eq!(pace.ready(2, false), Time::us(693_750));
         // Other distances have switches of their own.
@@ -151,7 +157,7 @@ mod tests {
         let mut pace = Pace::new(Time::ms(10), 4);
         pace.sent(Time::ZERO, 2);
         assert_eq!(pace.ready(2, true), Time::MAX);
-        pace.answered(2);
+        pace.answered(2, true);
         assert_eq!(pace.ready(2, true), Time::ms(1_250));
     }
 

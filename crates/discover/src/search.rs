@@ -23,6 +23,8 @@ const WINDOW: usize = 8;
 const GAP: u8 = 2;
 /// How long a port waits after its first lost probe; twice that after the second, and so on.
 const AGAIN: Time = Time::ms(500);
+/// So many times the ports that show all paths are asked for ports of a path, at most.
+const RARE: u32 = 8;
 /// How much rarer than a path unseen by chance one has to be before it is given up.
 const GIVEN_UP: f64 = 0.02;
 
@@ -58,7 +60,8 @@ pub(crate) struct Search {
     taken: usize,
     /// Whether the first switch is the same for all ports: another target has shown that.
     first_is_known: bool,
-    /// How many switches a path has.
+    /// How many switches a path should have, if somebody knows, and how many it has.
+    expected: Option<u8>,
     length: Option<u8>,
     branches: Option<Vec<u8>>,
     asked: Vec<Asked>,
@@ -88,6 +91,7 @@ impl Search {
             order,
             taken: 0,
             first_is_known: false,
+            expected: None,
             length: None,
             branches: None,
             asked: Vec::new(),
@@ -206,6 +210,10 @@ impl Search {
     pub(crate) fn shows_first(&self) -> bool {
         self.branches.as_ref().is_some_and(|all| !all.contains(&1))
     }
+    /// Nobody is asked behind so many switches.
+    pub(crate) fn expect(&mut self, length: u8) {
+        self.expected = Some(length);
+    }
     pub(crate) fn first_is_known(&mut self) {
         self.first_is_known = true;
     }
@@ -296,9 +304,13 @@ impl Search {
             return paths.len() == space.paths(self.bits)
                 && ports >= count + checks_again(paths.len());
         }
-        let fewest = paths.iter().map(|path| path.ports.len() as u32).min();
+        // Silence may be an answer that was late: such a path is not waited for.
+        let is_named = |path: &&Path| self.branches().iter().all(|ttl| path.names(*ttl));
+        let fewest = paths.iter().filter(is_named).map(|path| path.ports.len() as u32).min();
+        let is_rare = ports >= enough(count, unseen).saturating_mul(RARE);
         let is_missing = count < expected && ports < enough(expected, unseen * GIVEN_UP);
-        ports >= enough(count, unseen) && fewest >= Some(ports_per_path) && !is_missing
+        let has_ports = fewest >= Some(ports_per_path) || is_rare;
+        ports >= enough(count, unseen) && has_ports && !is_missing
     }
 
     /// The distance at which a port is to be asked next.
@@ -404,7 +416,7 @@ impl Search {
 
     /// Where the path of the first port ends.
     fn measure(&mut self, port: u16, ttl: u8, seen: Seen) {
-        let most = self.rules.most_hops;
+        let (most, expected) = (self.rules.most_hops, self.expected);
         let Some(asked) = self.asked_mut(port) else { return };
         let last = asked.trace.0.iter().rev().find(|(_, seen)| matches!(seen, Seen::Hop(_)));
         let last = last.map_or(0, |(ttl, _)| *ttl);
@@ -412,11 +424,17 @@ impl Search {
             Seen::End => true,
             // Of no use for this: another port measures.
             Seen::NoWay => false,
+            _ if Some(ttl) == expected => true,
             Seen::Silent => ttl - last >= GAP || ttl >= most,
             Seen::Hop(_) => ttl >= most,
         };
         if ends {
-            let length = if seen == Seen::End { ttl - 1 } else { last };
+            let length = match seen {
+                Seen::End => ttl - 1,
+                // Silent, but there.
+                _ if last > 0 && Some(ttl) == expected => ttl,
+                _ => last,
+            };
             asked.trace.0.retain(|ttl, _| *ttl <= length);
             self.length = Some(length);
         }

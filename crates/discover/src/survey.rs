@@ -108,6 +108,12 @@ impl Survey {
         }
     }
 
+    /// Paths to a target have so many switches: nobody is asked behind them, where the target itself would
+    /// have to answer.
+    pub fn expect(&mut self, target: u32, hops: u8) {
+        self.searches[target as usize].expect(hops);
+    }
+
     /// What an earlier survey found about a target: goes on from there. With `check` that survey was done,
     /// and some ports of every path are asked again, others under another seed; if one of them takes
     /// another path, all of it is found out anew. `hops` are the switches of a path. Before the first
@@ -202,7 +208,8 @@ impl Survey {
         let in_time = flight.is_some();
         if in_time {
             self.out.remove(&(target, port));
-            self.pace.answered(ttl);
+            let is_first = self.searches[target as usize].is_first_try(port);
+            self.pace.answered(ttl, is_first);
         }
         let Some(search) = self.searches.get_mut(target as usize) else { return };
         if search.answered(port, ttl, reply, in_time) || in_time {

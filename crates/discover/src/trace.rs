@@ -1,6 +1,6 @@
 //! What is known of the ports towards one target, and the paths that follow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// What a port met at one distance.
@@ -39,6 +39,13 @@ pub struct Path {
     pub predicted: Vec<u16>,
 }
 
+impl Path {
+    /// Whether it is known which switch it meets at a distance.
+    pub fn names(&self, ttl: u8) -> bool {
+        self.hops.get(usize::from(ttl) - 1).is_some_and(Option::is_some)
+    }
+}
+
 /// The distances at which ports met different switches on the way up, to the middle of paths of `length`
 /// switches. On the way down nothing is chosen; but what a switch answers by may follow from the way that
 /// its answer takes, and so differ from port to port.
@@ -57,26 +64,27 @@ fn common<'a>(traces: impl Iterator<Item = &'a Trace>, ttl: u8) -> Option<Option
     is_same.then_some(first)
 }
 
-/// Whether switches at a distance answer by the link over which they were asked: then what they answer by
-/// tells the switch before them, as far as ports met both.
-fn names_link(traces: &BTreeMap<u16, Trace>, ttl: u8) -> bool {
-    let mut by_switch = BTreeMap::new();
+/// Whose port answers at a distance, if switches there answer by the link over which they were asked: the
+/// switch before it, by the address, as far as ports met both. Nothing if they do not.
+fn before(traces: &BTreeMap<u16, Trace>, ttl: u8) -> BTreeMap<Ipv4Addr, Ipv4Addr> {
+    let (mut there, mut back) = (BTreeMap::new(), BTreeMap::new());
     for trace in traces.values() {
         let (Some(Seen::Hop(before)), Some(Seen::Hop(at))) =
             (trace.0.get(&(ttl - 1)), trace.0.get(&ttl))
         else {
             continue;
         };
-        if by_switch.insert(before, at).is_some_and(|other| other != at) {
-            return false;
+        let other = there.insert(*before, *at).is_some_and(|other| other != *at);
+        if other || back.insert(*at, *before).is_some_and(|other| other != *before) {
+            return BTreeMap::new();
         }
     }
-    let different: BTreeSet<_> = by_switch.values().collect();
-    by_switch.len() > 1 && different.len() == by_switch.len()
+    if back.len() > 1 { back } else { BTreeMap::new() }
 }
 
-/// Groups ports by what they met where paths part; those that lead nowhere are left out. Switches that all ports meet are in every path. A silent
-/// switch is told from others by the next one, if that answers by the link over which it was asked.
+/// Groups ports by what they met where paths part; those that lead nowhere are left out. Switches that all
+/// ports meet are in every path. A silent switch is told from others by the next one, if that answers by the
+/// link over which it was asked.
 pub fn paths(traces: &BTreeMap<u16, Trace>, length: u8) -> Vec<Path> {
     let branches = branches(traces.values(), length);
     let at_all = |ttl| match common(traces.values(), ttl) {
@@ -84,21 +92,30 @@ pub fn paths(traces: &BTreeMap<u16, Trace>, length: u8) -> Vec<Path> {
         _ => None,
     };
     let of_all: Vec<Option<Ipv4Addr>> = (1..=length).map(at_all).collect();
-    let behind: Vec<u8> = branches
+    let behind: BTreeMap<u8, BTreeMap<Ipv4Addr, Ipv4Addr>> = branches
         .iter()
         .map(|ttl| ttl + 1)
-        .filter(|ttl| *ttl <= length && !branches.contains(ttl) && names_link(traces, *ttl))
+        .filter(|ttl| *ttl <= length && !branches.contains(ttl))
+        .map(|ttl| (ttl, before(traces, ttl)))
         .collect();
     let mut found: BTreeMap<Vec<Option<Ipv4Addr>>, Vec<u16>> = BTreeMap::new();
     for (port, trace) in traces.iter().filter(|(_, trace)| !trace.leads_nowhere()) {
-        let is_silent = |ttl: u8| trace.0.get(&ttl) == Some(&Seen::Silent);
-        let hop = |ttl: u8| match trace.0.get(&ttl) {
-            Some(Seen::Hop(address))
-                if branches.contains(&ttl) || behind.contains(&ttl) && is_silent(ttl - 1) =>
-            {
-                Some(*address)
+        let seen = |ttl: u8| trace.0.get(&ttl).copied();
+        // A switch that is silent, or was for this port.
+        let by_next = |ttl: u8| match (seen(ttl), seen(ttl + 1)) {
+            (Some(Seen::Silent), Some(Seen::Hop(next))) => {
+                let known = behind.get(&(ttl + 1)).filter(|known| !known.is_empty())?;
+                Some((known.get(&next).copied(), next))
             }
-            _ => of_all[usize::from(ttl) - 1],
+            _ => None,
+        };
+        let hop = |ttl: u8| match seen(ttl) {
+            Some(Seen::Hop(address)) if branches.contains(&ttl) => Some(address),
+            Some(Seen::Silent) if branches.contains(&ttl) => by_next(ttl)?.0,
+            _ => match by_next(ttl.saturating_sub(1)) {
+                Some((None, next)) => Some(next),
+                _ => of_all[usize::from(ttl) - 1],
+            },
         };
         let mut hops: Vec<Option<Ipv4Addr>> = (1..=length).map(hop).collect();
         while hops.last() == Some(&None) {

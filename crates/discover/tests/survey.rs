@@ -89,7 +89,7 @@ fn a_silent_spine_is_a_path_of_its_own() {
     let net = Net { answers, ..Net::new(leaf_spine(11, 4)) };
     let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
     let took = net.drive(&mut survey);
-    assert!(took < Time::secs(20), "{took:?}");
+    assert!(took < Time::secs(30), "{took:?}");
     let state = survey.state(0);
     assert_eq!(state.paths.len(), 4, "{state:?}");
     let silent = state.paths.iter().find(|path| path.hops.get(1) == Some(&None)).unwrap();
@@ -139,6 +139,54 @@ fn what_a_switch_on_the_way_down_answers_by_is_no_path() {
     }
 }
 
+/// A silent spine among many, all with Linux' limit: no other port is taken for one of its own.
+#[test]
+fn under_a_limit_only_the_silent_are_silent() {
+    for named in [false, true] {
+        let behind = |number: u32| Ipv4Addr::new(100, 65, number as u8, 0);
+        let route = move |target: u32, port: u16| {
+            let number = hash(2, target, port, 16);
+            vec![leaf(0), spine(number), if named { behind(number) } else { leaf(1) }]
+        };
+        let mut net = Net { answers: Answers::linux(), ..Net::new(route) };
+        net.answers.silent.insert(spine(3));
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 2);
+        (0..2).for_each(|target| survey.expect(target, 3));
+        let took = net.drive(&mut survey);
+        for target in 0..2 {
+            let state = survey.state(target);
+            assert_eq!(state.paths.len(), 16, "{state:?}");
+            assert_true(&net, target, &state);
+            let silent = state.paths.iter().filter(|path| path.hops.get(1) == Some(&None));
+            for port in silent.flat_map(|path| &path.ports) {
+                assert_eq!((net.route)(target, *port)[1], spine(3), "{port}");
+            }
+        }
+        assert!(took < Time::secs(120), "{took:?}");
+    }
+}
+
+/// A few ports are never answered, though all spines answer others: as if answers came too late.
+#[test]
+fn silence_of_some_ports_is_not_waited_for() {
+    let nobody = Ipv4Addr::new(192, 0, 2, 1);
+    let route = move |target: u32, port: u16| {
+        let via = spine(hash(2, target, port, 4));
+        vec![leaf(0), if port % 40 == 0 { nobody } else { via }, leaf(1)]
+    };
+    let mut net = Net::new(route);
+    net.answers.silent.insert(nobody);
+    for seed in 0..20 {
+        let rules = Rules { expected: 4, ..Rules::default() };
+        let mut survey = Survey::new(rules, &ports(), seed, 1);
+        survey.expect(0, 3);
+        net.drive(&mut survey);
+        let state = survey.state(0);
+        assert!(state.traces.len() < 80, "{seed}: {state:?}");
+        assert!(state.paths.iter().filter(|path| path.names(2)).count() == 4);
+    }
+}
+
 #[test]
 fn loss_is_not_silence() {
     let mut net = Net::new(leaf_spine(1, 8));
@@ -183,6 +231,22 @@ fn a_target_in_the_own_rack_and_one_that_nobody_leads_to_have_no_paths() {
         assert_eq!(survey.state(0).hops, Some(1));
         assert!(survey.state(0).branches.is_empty());
         assert_eq!(survey.state(1).hops, Some(0));
+    }
+}
+
+/// Targets do not answer, and are not asked.
+#[test]
+fn nobody_is_asked_behind_the_last_switch_where_its_distance_is_known() {
+    for last_is_silent in [false, true] {
+        let mut net = Net::new(leaf_spine(7, 4));
+        if last_is_silent {
+            net.answers.silent.insert(leaf(1));
+        }
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 2);
+        (0..2).for_each(|target| survey.expect(target, 3));
+        let took = net.drive(&mut survey);
+        assert_eq!((survey.state(0).hops, survey.state(1).paths.len()), (Some(3), 4));
+        assert!(last_is_silent || took < Time::secs(1) && survey.count().lost == 0, "{took:?}");
     }
 }
 

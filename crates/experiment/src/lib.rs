@@ -22,6 +22,7 @@
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
 //! | [`planning`] | a job's subflows, their ways, loads and bounds |
+//! | [`discovery`] | what it costs a host to find out paths by probes |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | `fabric_links` | the links of a fabric, for plans of real clusters |
 //! | [`mod@fabric_tables`] | switches, links and failures of any fabric, for pictures of it |
@@ -44,6 +45,7 @@ pub mod columns;
 pub mod completion;
 mod cuts;
 mod digest;
+pub mod discovery;
 pub mod expand;
 pub mod experiment;
 mod extends;

@@ -2,30 +2,35 @@
 
 use crate::wrong;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 use weft_config::cluster::{self, Cluster, Protocol};
 use weft_config::paths_file::{PathsFile, SourcePaths};
 use weft_config::plan_file::to_json;
+use weft_discover::simulated::Answers;
 use weft_discover::{Rules, Survey};
+use weft_experiment::discovery::Trial;
 use weft_probe::{Prober, Traffic};
-use weft_units::Time;
+use weft_units::{HostId, Time};
 
 /// How often Python is told how far it is.
 const TELL: Duration = Duration::from_secs(1);
 
-/// Finds out which source ports of this host take which paths to `targets`. `known` is a table of before,
+/// Finds out which source ports of this host take which paths to `targets`, which are so many switches away,
+/// if `hops` says so of them. `known` is a table of before,
 /// as JSON: targets that were done are checked, others go on. `tell` gets the table so far, as JSON, once a
 /// second, and says whether to go on.
 #[pyfunction]
-#[pyo3(signature = (source, targets, *, protocol, port, dscp, ports, seed, unseen, ports_per_path, expected,
+#[pyo3(signature = (source, targets, *, hops, protocol, port, dscp, ports, seed, unseen, ports_per_path, expected,
     most_ports, most_hops, rate, time_out_s, tries, sentinels, known=None, tell=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn discover(
     py: Python<'_>,
     source: &str,
     targets: Vec<String>,
+    hops: Vec<u8>,
     protocol: &str,
     port: u16,
     dscp: u8,
@@ -51,8 +56,8 @@ pub(crate) fn discover(
         expected,
         most_ports,
         most_hops,
-        interval: Time((1e12 / rate) as u64),
-        time_out: Time((1e12 * time_out_s) as u64),
+        interval: seconds(1.0 / rate),
+        time_out: seconds(time_out_s),
         tries,
         sentinels,
     };
@@ -61,6 +66,7 @@ pub(crate) fn discover(
     let traffic = Traffic { source, protocol, port, dscp };
     let all: Vec<u16> = (ports.0..=ports.1).collect();
     let mut survey = Survey::new(rules, &all, seed, targets.len());
+    (0..).zip(hops).for_each(|(target, hops)| survey.expect(target, hops));
     if let Some(known) = known {
         let table = PathsFile::read(known, "known").map_err(wrong)?;
         restore(&mut survey, source, &targets, &table);
@@ -136,4 +142,82 @@ pub(crate) fn named_paths(
         }
     }
     Ok((rows, found.strangers.iter().map(ToString::to_string).collect(), found.unnamed))
+}
+
+/// What it would cost a host of a cluster to discover its paths over simulated switches.
+#[pyfunction]
+#[pyo3(signature = (cluster_json, source, targets, *, hash, seed, burst, per_second, silent, lost, target_answers,
+    round_trip_s, unseen, ports_per_path, expected, most_ports, most_hops, rate, time_out_s, tries, sentinels))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub(crate) fn simulate_discovery<'py>(
+    py: Python<'py>,
+    cluster_json: &str,
+    source: u32,
+    targets: Vec<u32>,
+    hash: &str,
+    seed: u64,
+    burst: u64,
+    per_second: f64,
+    silent: u32,
+    lost: f64,
+    target_answers: bool,
+    round_trip_s: f64,
+    unseen: f64,
+    ports_per_path: u32,
+    expected: u32,
+    most_ports: u32,
+    most_hops: u8,
+    rate: f64,
+    time_out_s: f64,
+    tries: u8,
+    sentinels: u32,
+) -> PyResult<Bound<'py, PyDict>> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let links = cluster.fabric("cluster", seed).map_err(wrong)?;
+    let targets: Vec<HostId> = targets.into_iter().map(HostId).collect();
+    let answers = Answers {
+        burst,
+        refill: if per_second > 0.0 { seconds(1.0 / per_second) } else { Time::ZERO },
+        lost: (lost * 1e6) as u64,
+        targets: target_answers,
+        round_trip: seconds(round_trip_s),
+        ..Answers::all()
+    };
+    let rules = Rules {
+        unseen,
+        ports_per_path,
+        expected,
+        most_ports,
+        most_hops,
+        interval: seconds(1.0 / rate),
+        time_out: seconds(time_out_s),
+        tries,
+        sentinels,
+    };
+    let fabric = &links.fabric;
+    let source = HostId(source);
+    let trial = Trial { fabric, hash, seed, source, targets: &targets, answers, silent, rules };
+    let found = py.detach(|| trial.run()).map_err(wrong)?;
+    let out = PyDict::new(py);
+    out.set_item("seconds", found.time.map(Time::as_secs_f64))?;
+    out.set_item("probes", found.count.probes)?;
+    out.set_item("answers", found.count.answers)?;
+    out.set_item("lost", found.count.lost)?;
+    let rows = PyList::empty(py);
+    for one in found.targets {
+        let row = PyDict::new(py);
+        row.set_item("host", one.dst.0)?;
+        row.set_item("paths", one.paths)?;
+        row.set_item("ports", one.ports)?;
+        row.set_item("predicted", one.predicted)?;
+        row.set_item("wrong", one.wrong)?;
+        row.set_item("linear", one.linear)?;
+        rows.append(row)?;
+    }
+    out.set_item("targets", rows)?;
+    Ok(out)
+}
+
+fn seconds(value: f64) -> Time {
+    Time((1e12 * value) as u64)
 }

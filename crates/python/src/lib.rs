@@ -394,6 +394,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
     module.add_function(wrap_pyfunction!(discover::discover, module)?)?;
+    module.add_function(wrap_pyfunction!(discover::simulate_discovery, module)?)?;
     module.add_function(wrap_pyfunction!(discover::check_paths, module)?)?;
     module.add_function(wrap_pyfunction!(discover::named_paths, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 
 if TYPE_CHECKING:
     from weft.cluster import Cluster, Protocol
@@ -106,6 +106,40 @@ def discover(
         ),
     ] = None,
     survey: Annotated[str | None, typer.Option("--survey", hidden=True)] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Send nothing: say what it would cost a host of the cluster, by the same survey "
+            "over simulated switches. hash=mixed (or crc32, xor, toeplitz, ...), burst=6, "
+            "per-second=1 (0: no limit), silent=0, lost=0.0, seed=1.",
+        ),
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Print a report for operators instead: how the hash shares ports, where "
+            "connections of this machine are now, what ECMP loses.",
+        ),
+    ] = False,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            *options.JOB,
+            metavar="FILE|SHORTHAND",
+            help="With --report: what this job would have under planned ports, and under ECMP.",
+        ),
+    ] = None,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            *options.SCHEME,
+            metavar="NAME",
+            help="With --job: the scheme that plans.",
+            autocompletion=completion.schemes,
+        ),
+    ] = "ethereal",
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin anew, whatever the file has.")
     ] = False,
@@ -126,6 +160,8 @@ def discover(
       weft discover cluster.toml -o paths.json        # again: goes on, or checks
       weft discover cluster.toml --protocol tcp --json
       weft discover cluster.toml --over "ssh {host}" -o paths.json
+      weft discover cluster.toml --simulate hash=crc32,per-second=10
+      weft discover cluster.toml -o paths.json --report --job all-reduce:size=64MB
 
     \b
     Exit status: 0 done; 1 routing has changed since the file was made, or no switch answered;
@@ -150,6 +186,8 @@ def discover(
     }
     tell = note if sys.stderr.isatty() else _silent
     ends = (_names("--from", source), _names("--to", to))
+    if simulate is not None:
+        return _simulate(named, ends, simulate, rules, json)
     if over is None or cluster is None or named is None:
         if over is not None:
             raise ExperimentError("--over: needs a cluster file, whose hosts are to look")
@@ -160,13 +198,58 @@ def discover(
         of_hosts = everywhere.surveys(named, *ends, protocol, port, rules)
         found = everywhere.run(cluster, over, of_hosts, output, fresh, tell)
         sources = [one.source for _, one in of_hosts]
-    if json:
+    if report:
+        _report(cluster, named, found, job, scheme, json)
+    elif json:
         print(json_.dumps(found, indent=1))
     else:
         print(show.table(found, sources, named, paths))
         if output is not None:
             print(f"\n{output}")
     return 1 if local.changed(found, sources) or not tables.answered(found, sources) else 0
+
+
+def _simulate(
+    cluster: Cluster | None,
+    ends: tuple[list[str] | None, list[str] | None],
+    switches: str,
+    rules: dict[str, Any],
+    json: bool,
+) -> int:
+    """Print what a survey would cost one host: the first of `--from`, else of the cluster."""
+    from weft.discover import peers, simulate
+    from weft.errors import ExperimentError
+
+    if cluster is None:
+        raise ExperimentError("--simulate: needs a cluster file; name one")
+    sources, targets = ends
+    source = peers.named(cluster, sources)[0] if sources else cluster.hosts[0]
+    wanted = list(cluster.hosts) if targets is None else peers.named(cluster, targets)
+    to = peers.towards(source, wanted)
+    if not to:
+        raise ExperimentError("--simulate: no target is in another rack; name others with --to")
+    answers = simulate.switches(switches)
+    found = simulate.run(cluster, source, to, answers, {**rules, "seed": answers["seed"]})
+    print(json_.dumps(found, indent=1) if json else simulate.text(found))
+    return 0
+
+
+def _report(
+    path: Path | None,
+    cluster: Cluster | None,
+    found: dict[str, Any],
+    job: str | None,
+    scheme: str,
+    json: bool,
+) -> None:
+    """Print the report of a table."""
+    from weft.discover import report
+    from weft.errors import ExperimentError
+
+    if path is None or cluster is None:
+        raise ExperimentError("--report: needs a cluster file, whose uplinks it is about; name one")
+    made = report.of(path, cluster, found, job, scheme)
+    print(json_.dumps(made, indent=1) if json else report.text(made))
 
 
 def _names(option: str, text: str | None) -> list[str] | None:

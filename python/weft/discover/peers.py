@@ -135,8 +135,15 @@ def survey_of(
         [host.address for host in targets],
         protocol or cluster.protocol,
         port or cluster.port,
+        hops=tuple(_switches(cluster, source, host) for host in targets),
         dscp=cluster.dscp,
         ports=(cluster.first_port, last),
         expected=sum(link.state != "down" for link in links),
         **rules,
     )
+
+
+def _switches(cluster: Cluster, source: Host, target: Host) -> int:
+    """How many are on the way between hosts of different racks."""
+    pods = [cluster.switches[host.leaf].pod for host in (source, target)]
+    return 3 if pods[0] == pods[1] else 5

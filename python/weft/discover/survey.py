@@ -27,6 +27,8 @@ class Survey:
     """Of the traffic: switches hash it too."""
     port: int
     """Its destination port."""
+    hops: tuple[int, ...] = ()
+    """Switches on the way to each target; empty: not known."""
     dscp: int = 0
     ports: tuple[int, int] = (FIRST_PORT, LAST_PORT)
     """The first and the last source port."""
@@ -55,7 +57,7 @@ class Survey:
 
 def from_json(table: Mapping[str, Any]) -> Survey:
     """The survey that `as_json` wrote."""
-    return Survey(**{**table, "ports": tuple(table["ports"])})
+    return Survey(**{**table, "ports": tuple(table["ports"]), "hops": tuple(table["hops"])})
 
 
 def run(
@@ -72,10 +74,11 @@ def run(
         ExperimentError: Sockets cannot be opened: the address is not this host's, say.
     """
     given = survey.as_json()
-    source, targets = given.pop("source"), given.pop("targets")
+    source, targets, hops = (given.pop(key) for key in ("source", "targets", "hops"))
     found = _native.discover(
         source,
         targets,
+        hops=list(hops),
         **given,
         known=json.dumps(known) if known else None,
         tell=None if tell is None else lambda text: tell(json.loads(text)),

@@ -207,8 +207,8 @@ def run_workload(
     table = experiment(cluster, scheme, workload, seed, changes)
     if planned is None and _native.enforced(json.dumps(table)) == DISCOVERED:
         raise ExperimentError(
-            'balance.enforce: "discovered" needs ports; make a plan with weft plan --paths, and name '
-            "it with --plan"
+            'balance.enforce: "discovered" needs ports; make a plan with weft plan --paths, and '
+            "name it with --plan"
         )
     found = run(path, RunRequest(table, seed, failure, limit, tcp, rules, planned))
     row = {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use weft_discover::{Reply, Rules, Step, Survey};
 use weft_fabric::{Fabric, Node, PathId};
-use weft_units::{PortId, Time};
+use weft_units::{PortId, SwitchId, Time};
 
 /// Ports that are drawn for the search; paths have hundreds of times fewer.
 const TRIED: u16 = 1_024;
@@ -50,7 +50,9 @@ pub(super) fn find_ports(fabric: &Fabric, ends: &Ends, hashing: Hashing) -> Foun
     loop {
         match survey.poll(now) {
             Step::Send(probe) => {
-                let links = links(fabric, ends, hashing, probe.port);
+                let links = links_from(fabric, ends, probe.port, |switch, tuple, hops| {
+                    uplink_of(&hashing.at(fabric, switch), tuple, hops)
+                });
                 let reply = match links.get(usize::from(probe.ttl) - 1) {
                     Some(link) => Reply::Hop(Ipv4Addr::from(link.0)),
                     None => Reply::End,
@@ -70,14 +72,19 @@ pub(super) fn find_ports(fabric: &Fabric, ends: &Ends, hashing: Hashing) -> Foun
     found
 }
 
-/// The links to the switches on the way of a packet from `port`: what they answer by.
-fn links(fabric: &Fabric, ends: &Ends, hashing: Hashing, port: u16) -> Vec<PortId> {
+/// The links to the switches on the way of a packet between two ends from `port`, the NIC's first, where every
+/// switch chooses one of so many hops.
+pub fn links_from(
+    fabric: &Fabric,
+    ends: &Ends,
+    port: u16,
+    choose: impl Fn(SwitchId, &FiveTuple, u32) -> u32,
+) -> Vec<PortId> {
     let tuple = FiveTuple::rocev2(ends.from, ends.to, port);
     let mut links = vec![fabric.nic(ends.src)];
     while let Node::Switch(switch) = fabric.ports()[links[links.len() - 1]].peer {
         let group = fabric.next_hops(switch, ends.dst);
-        let hop = uplink_of(&hashing.at(fabric, switch), &tuple, group.count);
-        links.push(PortId(group.first.0 + hop));
+        links.push(PortId(group.first.0 + choose(switch, &tuple, group.count)));
     }
     // The last one leads to the host.
     links.pop();

@@ -27,6 +27,7 @@ pub mod segments;
 
 pub use crossing::{Crossing, crossings};
 pub use ends::{Ends, address};
+pub use finding::links_from;
 pub use hashing::{Hasher, Hashing, uplink_of};
 pub use port_table::PortTable;
 pub use ports::Ports;

@@ -71,7 +71,7 @@ impl Scheme for Cells {
     fn switching(&self, context: &SwitchContext) -> PortRules {
         match self.enforce {
             Enforce::Segments => PortRules::of(context),
-            Enforce::PathId | Enforce::Hash => PortRules::none(),
+            Enforce::PathId | Enforce::Hash | Enforce::Discovered => PortRules::none(),
         }
     }
 }

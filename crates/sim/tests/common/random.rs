@@ -207,6 +207,7 @@ pub fn schemes() -> Vec<SchemeConfig> {
         ("path-pinning", &[("failover", "hash")]),
         ("ethereal", &[("enforce", "segments")]),
         ("ethereal", &[("enforce", "hash")]),
+        ("ethereal", &[("enforce", "discovered")]),
         ("host-flowlets", &[("packets", "3"), ("bad", "0.1")]),
     ];
     let told = told.iter().map(|(name, options)| SchemeConfig::read(name, options).unwrap());

@@ -97,7 +97,9 @@ impl Memory {
     fn hash_for(&self, scheme: &SchemeConfig) -> Option<HashFunction> {
         match scheme.enforce() {
             _ if !scheme.info().tor.is_none() => None,
-            Some(Enforce::Hash) => Some(self.hash.unwrap_or(HashFunction::Crc32)),
+            Some(Enforce::Hash | Enforce::Discovered) => {
+                Some(self.hash.unwrap_or(HashFunction::Crc32))
+            }
             _ => self.hash,
         }
     }
