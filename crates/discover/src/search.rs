@@ -181,17 +181,12 @@ impl Search {
         }
         let paths = self.paths();
         let ports = || paths.iter().map(|path| path.ports.as_slice());
-        match self.space {
-            Some(space) => {
-                if !space.fits(ports()) {
-                    (self.space, self.is_borrowed, self.is_other) = (None, false, true);
-                }
-            }
-            None if !self.is_other => {
-                let space = Space::of(ports());
-                self.space = space.is_hash(paths.len(), self.bits).then_some(space);
-            }
-            None => {}
+        if self.space.is_some_and(|space| !space.fits(ports())) {
+            (self.space, self.is_borrowed, self.is_other) = (None, false, true);
+        }
+        if self.space.is_none() && !self.is_other {
+            let space = Space::of(ports());
+            self.space = space.is_hash(paths.len(), self.bits).then_some(space);
         }
     }
     pub(crate) fn traces(&self) -> &BTreeMap<u16, Trace> {

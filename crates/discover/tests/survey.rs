@@ -172,7 +172,7 @@ fn silence_of_some_ports_is_not_waited_for() {
     let nobody = Ipv4Addr::new(192, 0, 2, 1);
     let route = move |target: u32, port: u16| {
         let via = spine(hash(2, target, port, 4));
-        vec![leaf(0), if port % 40 == 0 { nobody } else { via }, leaf(1)]
+        vec![leaf(0), if port.is_multiple_of(40) { nobody } else { via }, leaf(1)]
     };
     let mut net = Net::new(route);
     net.answers.silent.insert(nobody);

@@ -21,8 +21,8 @@ pub(super) fn give(steps: &mut [Step], cluster: &Cluster, table: &PathsFile) -> 
              uplink_next_hop"
         ));
     }
-    let all = steps.iter_mut().filter_map(|step| step.placed.as_mut());
-    all.map(|placed| give_step(placed, cluster, &found.ports)).collect()
+    let mut all = steps.iter_mut().filter_map(|step| step.placed.as_mut());
+    all.try_for_each(|placed| give_step(placed, cluster, &found.ports))
 }
 
 fn give_step(placed: &mut Subflows, cluster: &Cluster, found: &PortTable) -> Result<(), String> {
