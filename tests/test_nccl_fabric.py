@@ -80,6 +80,7 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--schemes", "ethereall"), "no such scheme"),
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
+        (("--mute", "spine-9"), "--mute: spine-9 is no switch; there are leaf-0"),
         (("--enforce", "magic"), "--enforce: 'magic': use segments, discovered, or both"),
         (("--size", "much"), '--size: "much"'),
         (("--fail", "leaf-0:spine-9@50%"), "there is no link"),
@@ -136,7 +137,8 @@ def test_discovered_ports_load_uplinks_alike_where_leaves_only_hash(weft: Weft, 
 def test_discovered_ports_outlive_a_link(weft: Weft, bed: Path) -> None:
     """Every element is right; new ports are found while the job runs."""
     words = ("--schemes", "ethereal", "--enforce", "discovered", "--seeds", "1")
-    words = (*words, "--fail", "leaf-0:spine-1@30%", "-n", "1", "-c", "6")
+    words = (*words, "--fail", "leaf-0:spine-1@30%", "--heal", "60", "-n", "1", "-c", "6")
+    words = (*words, "--answers", "10", "--mute", "spine-2")
     (run,) = measured(weft, bed, *words, "--env", "WEFT_PATHS_CHECK=500ms")["runs"]
     assert (run["error"], run["wrong"]) == (None, 0)
     assert run["failed_at_s"] is not None

@@ -102,6 +102,25 @@ def bench(
             "it answers some packets with a TCP reset. Both need nft."
         ),
     ] = "admin",
+    heal: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=100, metavar="N", help="With --fail: repair the link at N percent."
+        ),
+    ] = None,
+    answers: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Probes of a host that a switch answers in a second (0: all), for --enforce "
+            "discovered. Default: as Linux, 1 after 6.",
+        ),
+    ] = None,
+    mute: Annotated[
+        str | None,
+        typer.Option(metavar="SWITCH", help="This switch answers no probes, e.g. spine-2."),
+    ] = None,
     kill: Annotated[
         str | None,
         typer.Option(
@@ -142,6 +161,7 @@ def bench(
       weft testbed bench cluster.toml --op all-reduce --size 16MiB --seeds 3 -o out
       weft testbed bench cluster.toml --fail leaf-0:spine-1@50% --how remote
       weft testbed bench cluster.toml --schemes ethereal,ecmp --enforce segments,discovered
+      weft testbed bench cluster.toml --enforce discovered --answers 10 --mute spine-2
 
     \b
     Exit status: 0 all results are correct, 1 a run failed or a result is wrong, 2 it cannot run.
@@ -165,6 +185,9 @@ def bench(
         environment=tuple(env or ()),
         fail=fail,
         how=how,
+        heal=heal,
+        answers=answers,
+        mute=mute,
         kill=kill,
         rules=rules,
         limit=limit,

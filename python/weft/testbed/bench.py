@@ -61,6 +61,9 @@ class Options:
     environment: Sequence[str]
     fail: str | None
     how: str
+    heal: int | None
+    answers: float | None
+    mute: str | None
     kill: str | None
     rules: Rules
     limit: float
@@ -72,7 +75,8 @@ def run(path: Path, options: Options) -> dict[str, Any]:
     cluster = clusters.read(path, _CLUSTER_SEED)
     layout.check(cluster)
     job = _job(cluster, options)
-    system.require("nftables" if options.how in failures.NFT else options.rules)
+    needs_nft = options.how in failures.NFT or options.mute is not None
+    system.require("nftables" if needs_nft else options.rules)
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
     return {
         "operation": options.operation,
@@ -97,6 +101,10 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
     uplinks = max(len(cluster.uplinks.get(f"leaf-{host.leaf}", ())) for host in hosts)
     failure = failures.read(options.fail, options.how, cluster) if options.fail else None
     kill, kill_percent = _kill(options)
+    switches = [switch.node for switch in cluster.switches]
+    if options.mute is not None and options.mute not in switches:
+        some = ", ".join(switches[:3])
+        raise ExperimentError(f"--mute: {options.mute} is no switch; there are {some}, ...")
     measurement = {
         "operation": options.operation,
         "size": size,
@@ -120,6 +128,9 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "environment": dict(_variables(options.environment)),
         "plugin": str(plugin.resolve()),
         "failure": asdict(failure) if failure else None,
+        "heal": options.heal if failure else None,
+        "answers": options.answers,
+        "mute": options.mute,
         "kill": kill,
         "kill_percent": kill_percent,
         "bytes_up": runs * max(out.values(), default=0),

@@ -40,6 +40,7 @@ def _all(job: dict[str, Any]) -> Any:
     bed = Bed(cluster, rules=job["rules"])
     bed.build(job["seeds"][0])
     rank_processes.connect(hosts, "")
+    discovery.answer(cluster, "", job["answers"], job["mute"])
     follows = None
     for seed in job["seeds"]:
         bed.reseed(seed)
@@ -79,6 +80,7 @@ class _One:
         )
         self._failure = Failure(**job["failure"]) if job["failure"] else None
         self._failed_at: float | None = None
+        self._healed = False
         self._kill = job["kill"]
         self._start = time.monotonic()
 
@@ -127,7 +129,7 @@ class _One:
                 self._inject_failures(before, processes)
                 time.sleep(_LOOK)
         finally:
-            if self._failed_at is not None and self._failure:
+            if self._failed_at is not None and self._failure and not self._healed:
                 self._bed.repair(self._failure)
         seconds = time.monotonic() - self._start
         after = counters.read(self._cluster, self._bed.prefix)
@@ -150,6 +152,10 @@ class _One:
             if due:
                 self._bed.fail(failure)
                 self._failed_at = time.monotonic() - self._start
+        elif failure is not None and not self._healed and self._job["heal"] is not None:
+            self._healed = self._is_sent(before, failure.leaf, self._job["heal"])
+            if self._healed:
+                self._bed.repair(failure)
         if kill is not None:
             due = self._is_sent(before, f"leaf-{self._hosts[kill].leaf}", self._job["kill_percent"])
             if due:

@@ -86,3 +86,15 @@ def _result(report: Path) -> dict[str, Any]:
     if "error" in found or not found:
         raise ExperimentError(f"testbed: {found.get('error', 'a host ended without a report')}")
     return found
+
+
+def answer(cluster: Cluster, prefix: str, per_second: float | None, mute: str | None) -> None:
+    """Have switches answer so many probes of a host a second (0: all), and one of them none."""
+    nodes = [switch.node for switch in cluster.switches]
+    if per_second is not None:
+        limit = round(1000 / per_second) if per_second > 0 else 0
+        system.set_sysctls([prefix + node for node in nodes], {"net/ipv4/icmp_ratelimit": limit})
+    if mute is not None:
+        chain = "chain out { type filter hook output priority 0;"
+        drop = ["icmp type time-exceeded drop", "}", "}"]
+        system.nft([f"table ip weft_mute {{ {chain}", *drop], prefix + mute)

@@ -50,14 +50,14 @@ def bench(path: Path, found: Mapping[str, Any]) -> str:
         f"lower bound {found['bound_s']:.4f} s per run; ecmp and sockets have "
         f"{found['connections']} connections per channel",
         "",
-        f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
+        f"{'scheme':22} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
         f"{'busbw Mbps':>12} {'x ecmp':>16} {'x sockets':>16} {'busiest':>7} {'time-outs':>9}",
     ]
     for one in found["schemes"]:
         shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
         bus = one["bus_bytes_per_s_mean"]
         lines.append(
-            f"{one['scheme']:18} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
+            f"{one['scheme']:22} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
             f"{shown[2]:>6} {_of(bus and bus * 8 / 1e6, '.1f'):>12} "
             f"{_times(one, 'ecmp'):>16} {_times(one, 'sockets'):>16} "
             f"{one['hottest_uplink_mean']:7.3f} "
