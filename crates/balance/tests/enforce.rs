@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use weft_balance::enforce::label::{label_of_port, port_of_label};
 use weft_balance::enforce::{
-    Crossing, Ends, FiveTuple, HashFunction, Hasher, Hashing, MICROSOFT_KEY, PortRange, PortRules,
-    Ports, Segments, crossings, uplink_of,
+    Crossing, Ends, Enforce, FiveTuple, HashFunction, Hasher, Hashing, MICROSOFT_KEY, PathRoutes,
+    PortRange, PortRules, Ports, Segments, crossings, uplink_of,
 };
 use weft_balance::forward::{Forward, Hops, Passing, SwitchContext};
+use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::scheme::dnlb::segment;
 use weft_fabric::hash_function::{CRC_16, CRC_16_CCITT, CRC_32, CRC_32C, toeplitz};
@@ -360,4 +361,27 @@ fn schemes_fit_where_their_ports_do() {
         ["path-id", "segments", "hash"].map(|enforce| scheme(enforce).switches()),
         ["route by path id", "policy of source ports", "a hash that hosts know"]
     );
+}
+
+#[test]
+fn ports_that_a_host_finds_out_lead_where_it_says() {
+    for (name, function) in HashFunction::NAMED {
+        let hashing = Hashing { function, seed: 3, same_salt: false };
+        let ports = Ports::Hash(PortRange::ROCE, hashing);
+        for clos in [Clos::leaf_spine(4, 8, 2, LINK), Clos::fat_tree(4, LINK)] {
+            let fabric = Fabric::build(&clos).unwrap();
+            let (src, dst) = fabric.farthest();
+            let mut routes = PathRoutes::new(Enforce::Discovered, src, Some(hashing));
+            let set = fabric.path_set(src, dst);
+            for path in (0..set.len()).map(|index| set.get(index)) {
+                for _ in 0..3 {
+                    let route = routes.route(&fabric, dst, path);
+                    let Route::Hashed(port) = route else { panic!("{route:?}") };
+                    let real = ports.path(&fabric, &Ends::of(src, dst), port);
+                    assert_eq!(real, Some(path), "{name}: {port}");
+                    assert_eq!(routes.path(&fabric, dst, route), Some(path), "{name}: {port}");
+                }
+            }
+        }
+    }
 }

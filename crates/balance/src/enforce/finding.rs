@@ -9,12 +9,10 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use weft_discover::{Reply, Rules, Step, Survey};
 use weft_fabric::{Fabric, Node, PathId};
-use weft_units::{PortId, SwitchId, Time};
+use weft_units::{Draw, PortId, SwitchId, Time};
 
 /// Ports that are drawn for the search; paths have hundreds of times fewer.
-const TRIED: u16 = 1_024;
-/// They are as far apart as this, going round: not all of one run, since linear hashes send those evenly.
-const APART: u32 = 4_099;
+const TRIED: u64 = 1_024;
 
 /// Ports by path, towards one host.
 #[derive(Clone, Debug, Default)]
@@ -41,10 +39,13 @@ impl FoundPorts {
 /// Finds out which ports lead from one end to the other by which path.
 pub(super) fn find_ports(fabric: &Fabric, ends: &Ends, hashing: Hashing) -> FoundPorts {
     let PortRange { first, .. } = PortRange::ROCE;
-    let tried = |place: u16| first + (u32::from(place) * APART % PortRange::ROCE.len()) as u16;
-    let ports: Vec<u16> = (0..TRIED).map(tried).collect();
-    let rules = Rules { interval: Time::ZERO, ..Rules::default() };
     let seed = u64::from(ends.src.0) << 32 | u64::from(ends.dst.0);
+    let drawn = Draw::new(seed, "ports to try");
+    let tried = |place: u64| first + (drawn.at(place, 0) % u64::from(PortRange::ROCE.len())) as u16;
+    let ports: Vec<u16> = (0..TRIED).map(tried).collect();
+    // As hosts with a cluster file do, it looks for all paths that there should be.
+    let expected = fabric.path_set(ends.src, ends.dst).len();
+    let rules = Rules { interval: Time::ZERO, expected, ..Rules::default() };
     let mut survey = Survey::new(rules, &ports, seed, 1);
     let mut now = Time::ZERO;
     loop {
