@@ -366,10 +366,13 @@ mod known_to_hosts {
     fn run((kind, start, end): (FailureKind, Time, Time), posted: [Time; 2]) -> (u64, u64) {
         let mut workload = Workload::new(2);
         for start in posted {
-            workload.push(weft_workload::Message { start, ..common::message(0, 1, 96_000) }, &[]);
+            workload.push(
+                weft_workload::Message { start, ..crate::common::message(0, 1, 96_000) },
+                &[],
+            );
         }
         let clos = Clos::leaf_spine(2, 4, 1, LINK);
-        let setup = Setup::new(clos, workload).under(common::ethereal());
+        let setup = Setup::new(clos, workload).under(crate::common::ethereal());
         let mut setup = setup.failing("leaf-0 <-> spine-0", kind, start, end);
         setup.transport.rto = Time::us(30);
         let outcome = setup.run_both();
