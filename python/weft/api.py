@@ -154,7 +154,7 @@ def switch_config(
         plan: A plan, the path of a `plan.json`, or the path of a cluster file (`.toml`).
         platform: `"linux"`, `"nftables"`, `"frr"`, `"ios"`, `"eos"`, `"sonic"`, `"junos"` or
             `"cumulus"`.
-        scheme: With a cluster file: `"dnlb"` (leaves steer) or `"ethereal"` (aggregation switches
+        scheme: With a cluster file: `dnlb` (leaves steer) or `ethereal` (aggregation switches
             of three tiers, too).
         switch: Only this switch, by its name in the cluster or in Weft.
 

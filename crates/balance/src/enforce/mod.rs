@@ -60,7 +60,7 @@ impl Enforce {
     pub const OPTION: OptionInfo = OptionInfo {
         key: "enforce",
         default: "path-id",
-        kind: OptionKind::Word(&["path-id", "segments", "hash"]),
+        kind: OptionKind::Word(&["path-id", "segments", "hash", "discovered"]),
         meaning: "what makes packets take their path: \"path-id\", switches that route by it; \
                   \"segments\" of UDP source ports, which switches map to uplinks; \"hash\", ports \
                   that the switches' hash (fabric.switch.hash) puts there; \"discovered\", ports \
