@@ -60,7 +60,7 @@ fn no_other_file_names_a_scheme() {
 }
 
 /// Python files that may list schemes: the colours of figures, and what commands take by default.
-const PYTHON: [&str; 2] = ["report/figures/palette.py", "study/inputs.py"];
+const PYTHON: [&str; 2] = ["report/figures/palette.py", "weft/catalogue.py"];
 
 /// A file may name one, as a baseline or its own subject; several are a list, which is the registry's.
 #[test]
