@@ -97,10 +97,11 @@ impl Shared {
         };
         let wakes = match round(&mut rounds, FEW_TURNS) {
             Left::Nothing | Left::Work => true,
-            Left::Until(at) => {
-                let until = rounds.as_ref().and_then(|rounds| rounds.sleeps_until);
-                until.is_some_and(|until| at < until)
-            }
+            Left::Until(at) => rounds.as_ref().is_some_and(|this| {
+                let too_late = this.sleeps_until.is_some_and(|until| at < until);
+                // A device wakes a sleeper once, and then has to be asked to again.
+                too_late || this.busy && this.engine.nic.is_some()
+            }),
         };
         drop(rounds);
         self.progress.asked.fetch_add(1, Ordering::Relaxed);
