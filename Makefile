@@ -31,7 +31,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check built docs test-programs soak prerequisites wheel release image bench bench-large beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint lint-rust lint-python unit system-packages clean
 
 help:  ## what can be made
@@ -149,6 +149,9 @@ docs: build $(VENV)/dev  ## the documentation site: out/docs/index.html, to read
 
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
+
+bench-sockets: build plugin  ## the NCCL plugin beside plain sockets over loopback (6 minutes); records as above
+	$(BIN)/python bench/sockets.py --keep
 
 bench-large: build  ## large collectives and training iterations: time and memory (25 minutes); records as above
 	$(BIN)/python bench/large.py

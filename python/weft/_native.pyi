@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from weft._types import Capacity, FabricTables, Outcome, Planned, Tuning
+from weft._types import Capacity, FabricTables, Outcome, Planned, SurveyRules, Tuning
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -209,15 +209,7 @@ def discover(
     dscp: int,
     ports: tuple[int, int],
     seed: int,
-    unseen: float,
-    ports_per_path: int,
-    expected: int,
-    most_ports: int,
-    most_hops: int,
-    rate: float,
-    time_out_s: float,
-    tries: int,
-    sentinels: int,
+    rules: SurveyRules,
     known: str | None = None,
     tell: Callable[[str], bool] | None = None,
 ) -> str:
@@ -225,7 +217,7 @@ def discover(
 
     These are ``hops`` switches away, each; an empty list: nobody knows. ``protocol`` (``udp``,
     ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and the last source port;
-    ``rate`` probes a second at most. ``known`` is a table of paths of before, as JSON: targets that
+    ``rules`` say how it asks. ``known`` is a table of paths of before, as JSON: targets that
     were done are checked, others go on. ``tell`` gets what is known so far once a second, and says
     whether to go on. The result is an entry of ``sources`` of a table of paths, as JSON.
     """
@@ -243,15 +235,7 @@ def simulate_discovery(
     lost: float,
     target_answers: bool,
     round_trip_s: float,
-    unseen: float,
-    ports_per_path: int,
-    expected: int,
-    most_ports: int,
-    most_hops: int,
-    rate: float,
-    time_out_s: float,
-    tries: int,
-    sentinels: int,
+    rules: SurveyRules,
 ) -> dict[str, Any]:
     """Tell what it would cost a host of a cluster to discover its paths over simulated switches.
 

@@ -236,3 +236,17 @@ class CatalogueEntry(TypedDict):
     """Of a scheme: simulator, planner, test bed, sockets, verbs."""
     source_ports: NotRequired[str]
     """Of a scheme: `segments` if leaves have to map source ports to uplinks, else `hashed`."""
+
+
+class SurveyRules(TypedDict):
+    """How a host looks for paths (`weft.discover.survey.Survey`)."""
+
+    unseen: float
+    ports_per_path: int
+    expected: int
+    most_ports: int
+    most_hops: int
+    rate: float
+    time_out_s: float
+    tries: int
+    sentinels: int

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weft_comm::SharedPorts;
+use weft_comm::{Process, SharedPorts};
 use weft_config::cluster::{Cluster, Protocol, discovered};
 use weft_config::paths_file::{PathsFile, SourcePaths};
 use weft_discover::{Rules, Survey};
@@ -35,7 +35,7 @@ pub struct PathKeeper {
 pub struct KeptPaths {
     running: Option<(Sender<()>, JoinHandle<()>)>,
     /// A child that was forked has no such thread.
-    process: u32,
+    process: Process,
 }
 
 impl PathKeeper {
@@ -57,7 +57,7 @@ impl PathKeeper {
             .name("weft-paths".into())
             .spawn(work)
             .map_err(|error| DeployError(format!("WEFT_PATHS: no thread for it: {error}")))?;
-        Ok(KeptPaths { running: Some((sender, thread)), process: std::process::id() })
+        Ok(KeptPaths { running: Some((sender, thread)), process: Process::current() })
     }
 
     fn keep(mut self, stop: &Receiver<()>, tell: &dyn Fn(&str)) {
@@ -135,7 +135,7 @@ impl Drop for KeptPaths {
     fn drop(&mut self) {
         let Some((stop, thread)) = self.running.take() else { return };
         drop(stop);
-        if self.process == std::process::id() {
+        if self.process.is_current() {
             // A panic in there has been told already.
             let _ = thread.join();
         }

@@ -18,13 +18,44 @@ use weft_units::{HostId, Time};
 /// How often Python is told how far it is.
 const TELL: Duration = Duration::from_secs(1);
 
+/// How a survey asks, as a dictionary of Python's.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    unseen: f64,
+    ports_per_path: u32,
+    expected: u32,
+    most_ports: u32,
+    most_hops: u8,
+    rate: f64,
+    time_out_s: f64,
+    tries: u8,
+    sentinels: u32,
+}
+
+impl From<Asked> for Rules {
+    fn from(asked: Asked) -> Rules {
+        Rules {
+            unseen: asked.unseen,
+            ports_per_path: asked.ports_per_path,
+            expected: asked.expected,
+            most_ports: asked.most_ports,
+            most_hops: asked.most_hops,
+            interval: seconds(1.0 / asked.rate),
+            time_out: seconds(asked.time_out_s),
+            tries: asked.tries,
+            sentinels: asked.sentinels,
+        }
+    }
+}
+
 /// Finds out which source ports of this host take which paths to `targets`, which are so many switches away,
 /// if `hops` says so of them. `known` is a table of before,
 /// as JSON: targets that were done are checked, others go on. `tell` gets the table so far, as JSON, once a
 /// second, and says whether to go on.
 #[pyfunction]
-#[pyo3(signature = (source, targets, *, hops, protocol, port, dscp, ports, seed, unseen, ports_per_path, expected,
-    most_ports, most_hops, rate, time_out_s, tries, sentinels, known=None, tell=None))]
+#[pyo3(signature = (source, targets, *, hops, protocol, port, dscp, ports, seed, rules,
+    known=None, tell=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn discover(
     py: Python<'_>,
@@ -36,36 +67,17 @@ pub(crate) fn discover(
     dscp: u8,
     ports: (u16, u16),
     seed: u64,
-    unseen: f64,
-    ports_per_path: u32,
-    expected: u32,
-    most_ports: u32,
-    most_hops: u8,
-    rate: f64,
-    time_out_s: f64,
-    tries: u8,
-    sentinels: u32,
+    rules: Asked,
     known: Option<&str>,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let source = address(source)?;
     let targets: Vec<Ipv4Addr> = targets.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
-    let rules = Rules {
-        unseen,
-        ports_per_path,
-        expected,
-        most_ports,
-        most_hops,
-        interval: seconds(1.0 / rate),
-        time_out: seconds(time_out_s),
-        tries,
-        sentinels,
-    };
     let is_tcp = protocol == Protocol::Tcp.name();
     let protocol = if is_tcp { weft_probe::Protocol::Tcp } else { weft_probe::Protocol::Udp };
     let traffic = Traffic { source, protocol, port, dscp };
     let all: Vec<u16> = (ports.0..=ports.1).collect();
-    let mut survey = Survey::new(rules, &all, seed, targets.len());
+    let mut survey = Survey::new(rules.into(), &all, seed, targets.len());
     (0..).zip(hops).for_each(|(target, hops)| survey.expect(target, hops));
     if let Some(known) = known {
         let table = PathsFile::read(known, "known").map_err(wrong)?;
@@ -147,7 +159,7 @@ pub(crate) fn named_paths(
 /// What it would cost a host of a cluster to discover its paths over simulated switches.
 #[pyfunction]
 #[pyo3(signature = (cluster_json, source, targets, *, hash, seed, burst, per_second, silent, lost, target_answers,
-    round_trip_s, unseen, ports_per_path, expected, most_ports, most_hops, rate, time_out_s, tries, sentinels))]
+    round_trip_s, rules))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn simulate_discovery<'py>(
     py: Python<'py>,
@@ -162,15 +174,7 @@ pub(crate) fn simulate_discovery<'py>(
     lost: f64,
     target_answers: bool,
     round_trip_s: f64,
-    unseen: f64,
-    ports_per_path: u32,
-    expected: u32,
-    most_ports: u32,
-    most_hops: u8,
-    rate: f64,
-    time_out_s: f64,
-    tries: u8,
-    sentinels: u32,
+    rules: Asked,
 ) -> PyResult<Bound<'py, PyDict>> {
     let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
     let links = cluster.fabric("cluster", seed).map_err(wrong)?;
@@ -183,19 +187,9 @@ pub(crate) fn simulate_discovery<'py>(
         round_trip: seconds(round_trip_s),
         ..Answers::all()
     };
-    let rules = Rules {
-        unseen,
-        ports_per_path,
-        expected,
-        most_ports,
-        most_hops,
-        interval: seconds(1.0 / rate),
-        time_out: seconds(time_out_s),
-        tries,
-        sentinels,
-    };
     let fabric = &links.fabric;
     let source = HostId(source);
+    let rules = rules.into();
     let trial = Trial { fabric, hash, seed, source, targets: &targets, answers, silent, rules };
     let found = py.detach(|| trial.run()).map_err(wrong)?;
     let out = PyDict::new(py);

@@ -68,9 +68,6 @@ def run(
         ExperimentError: The hash is not known.
     """
     survey = peers.survey_of(cluster, source, targets, None, None, {**rules})
-    given = survey.as_json()
-    for key in ("source", "targets", "hops", "protocol", "port", "dscp", "ports", "seed"):
-        del given[key]
     found: dict[str, Any] = _native.simulate_discovery(
         json.dumps(clusters.as_json(cluster)),
         source.number,
@@ -78,7 +75,7 @@ def run(
         **answers,
         target_answers=False,
         round_trip_s=200e-6,
-        **given,
+        rules=survey.rules(),
     )
     # Of the probes that were lost there is a count as well.
     return {"source": source.name, **answers, "lost_share": answers["lost"], **found}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft import _native
+from weft._types import SurveyRules
 from weft.cluster import FIRST_PORT, Protocol
 
 LAST_PORT = 65_534
@@ -54,6 +55,20 @@ class Survey:
         """What `from_json` reads."""
         return dataclasses.asdict(self)
 
+    def rules(self) -> SurveyRules:
+        """How it asks, as the native core takes it."""
+        return {
+            "unseen": self.unseen,
+            "ports_per_path": self.ports_per_path,
+            "expected": self.expected,
+            "most_ports": self.most_ports,
+            "most_hops": self.most_hops,
+            "rate": self.rate,
+            "time_out_s": self.time_out_s,
+            "tries": self.tries,
+            "sentinels": self.sentinels,
+        }
+
 
 def from_json(table: Mapping[str, Any]) -> Survey:
     """The survey that `as_json` wrote."""
@@ -73,13 +88,16 @@ def run(
     Raises:
         ExperimentError: Sockets cannot be opened: the address is not this host's, say.
     """
-    given = survey.as_json()
-    source, targets, hops = (given.pop(key) for key in ("source", "targets", "hops"))
     found = _native.discover(
-        source,
-        targets,
-        hops=list(hops),
-        **given,
+        survey.source,
+        survey.targets,
+        hops=list(survey.hops),
+        protocol=survey.protocol,
+        port=survey.port,
+        dscp=survey.dscp,
+        ports=survey.ports,
+        seed=survey.seed,
+        rules=survey.rules(),
         known=json.dumps(known) if known else None,
         tell=None if tell is None else lambda text: tell(json.loads(text)),
     )

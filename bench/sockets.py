@@ -1,0 +1,128 @@
+"""The NCCL plugin beside plain sockets, over loopback: `weft bench-net` with each, in turn.
+
+Ways: the plugin without a plan, the same encrypted, and sockets whose bytes the asking thread
+moves. Each has its wall time and its processor time (both ranks, less what a run of eight bytes
+takes). One record in bench/records/sockets, and the table of docs/nccl.md from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import record
+
+RECORDS = Path(__file__).parent / "records" / "sockets"
+OPERATIONS = ("all-reduce", "sendrecv", "all-to-all")
+RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12}
+"""Timed runs of each size."""
+WAYS: dict[str, tuple[list[str], Mapping[str, str]]] = {
+    "plugin": ([], {}),
+    "encrypted": ([], {"WEFT_ENCRYPT": "1"}),
+    "sockets": (["--over", "sockets"], {}),
+}
+
+
+def main() -> int:
+    """Measure, print, and keep a record if asked; returns the exit status."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--rounds", type=int, default=5, help="of all ways in turn")
+    options.add_argument("--ranks", type=int, default=2)
+    options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
+    options.add_argument("--table", type=Path, help="print the table of this record")
+    arguments = options.parse_args()
+    if arguments.table is not None:
+        print(table(json.loads(arguments.table.read_text())["rows"]))
+        return 0
+    words = ["--rounds", str(arguments.rounds), "--ranks", str(arguments.ranks)]
+    origin = record.origin_of(["bench/sockets.py", *words])
+    origin["load_before"] = os.getloadavg()[0]
+    rows = [
+        measure(operation, size, arguments.rounds, arguments.ranks)
+        for operation in OPERATIONS
+        for size in RUNS
+    ]
+    print(table(rows))
+    if arguments.keep:
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
+        path.write_text(json.dumps(origin | {"rows": rows}, indent=1) + "\n")
+        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+    return 0
+
+
+def measure(operation: str, size: str, rounds: int, ranks: int) -> dict[str, Any]:
+    """All ways in turn: seconds of a run, and processor seconds a GB, by way."""
+    row: dict[str, Any] = {"operation": operation, "size": size}
+    for way in WAYS:
+        row[way] = {"seconds": [], "processor_s_per_gb": []}
+    for _ in range(rounds):
+        for way in WAYS:
+            _, start_up = once(way, operation, "8", 1, ranks)
+            timed, spent = once(way, operation, size, RUNS[size], ranks)
+            # Two untimed runs before the others.
+            gigabytes = timed["size_bytes"] * (RUNS[size] + 2) / 1e9
+            row[way]["seconds"].append(timed["time_s"])
+            row[way]["processor_s_per_gb"].append((spent - start_up) / gigabytes)
+    print(operation, size, *(f"{way} {best(row, way):.6f} s" for way in WAYS), flush=True)
+    return row
+
+
+def once(
+    way: str, operation: str, size: str, runs: int, ranks: int
+) -> tuple[dict[str, Any], float]:
+    """A row of `weft bench-net`, and the processor time of all its processes in seconds."""
+    options, variables = WAYS[way]
+    command = [sys.executable, "-m", "weft", "bench-net", "--json", "--op", operation, *options]
+    command += [
+        "--ranks",
+        str(ranks),
+        "-b",
+        size,
+        "-e",
+        size,
+        "-n",
+        str(runs),
+        "-w",
+        "2",
+        "-c",
+        "0",
+    ]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return json.loads(done.stdout)["rows"][0], spent
+
+
+def best(row: Mapping[str, Any], way: str) -> float:
+    """The best time of a way."""
+    return min(row[way]["seconds"])
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Best times, and medians of processor time, as docs/nccl.md has them."""
+    lines = [
+        "| | size | plugin | sockets | encrypted | plugin, CPU s/GB | sockets, CPU s/GB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        times = [f"{1e6 * best(row, way):,.0f} us" for way in ("plugin", "sockets", "encrypted")]
+        spent = [
+            f"{statistics.median(row[way]['processor_s_per_gb']):.2f}"
+            for way in ("plugin", "sockets")
+        ]
+        lines.append(f"| {' | '.join([row['operation'], row['size'], *times, *spent])} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
