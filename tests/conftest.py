@@ -46,10 +46,22 @@ def pytest_configure() -> None:
         raise pytest.UsageError("the native module is not built: `make build` builds it")
 
 
-_OF_THE_NETWORK = {"test_namespaces", "test_nccl_fabric", "test_switch_config_live", "test_testbed"}
-"""They look at all name spaces of the machine, and measure rates: one of them at a time."""
+BEDS = "beds"
+"""The group of tests that build networks of name spaces, in whichever file they are.
+
+They measure rates, and look for what a network leaves behind: one of them at a time.
+"""
+_OF_BEDS = {
+    "test_discover",
+    "test_namespaces",
+    "test_nccl_fabric",
+    "test_switch_config_live",
+    "test_testbed",
+}
 
 
+# Before that of pytest-xdist, which reads the marks.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of a file stay together where several processes share the tests.
 
@@ -58,15 +70,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group"):
             continue
-        group = "network" if item.path.stem in _OF_THE_NETWORK else item.path.stem
+        group = BEDS if item.path.stem in _OF_BEDS else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=_last)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Groups that are not kept would let two networks measure at once."""
+    together = hasattr(session.config, "workerinput")
+    if together and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError(
+            "pytest-xdist does not group the tests of this pytest: use pytest<9.2"
+        )
+
+
 def _last(item: pytest.Item) -> tuple[bool, bool, bool]:
     """What takes long comes first, so that no process waits for another one at the end."""
-    network = item.path.stem in _OF_THE_NETWORK
-    return not network, item.path.stem != "test_roce", item.get_closest_marker("slow") is None
+    beds = item.path.stem in _OF_BEDS
+    return not beds, item.path.stem != "test_roce", item.get_closest_marker("slow") is None
 
 
 @pytest.fixture

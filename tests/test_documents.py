@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import BEDS
 from weft import internal_errors
 from weft.cli import app, simulations
 from weft.study.inputs import Experiment
@@ -127,10 +128,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _pages() -> Iterator[object]:
-    """Pages with something to run; any process may take any of them."""
+    """Pages with something to run; any process may take those that build no network."""
     for page in PAGES:
-        if any(map(runs, blocks(page))):
-            yield pytest.param(page, marks=pytest.mark.xdist_group(page))
+        if text := "\n".join(one.text for one in filter(runs, blocks(page))):
+            group = BEDS if "weft testbed" in text else page
+            yield pytest.param(page, marks=pytest.mark.xdist_group(group))
 
 
 @pytest.mark.slow
@@ -192,11 +194,14 @@ def test_commands_in_notes(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
         loaded.clear()
 
 
-NOTEBOOKS = sorted(path.name for path in (ROOT / "examples").glob("*.ipynb"))
+def _notebooks() -> Iterator[object]:
+    for path in sorted((ROOT / "examples").glob("*.ipynb")):
+        group = BEDS if "weft testbed" in path.read_text() else path.name
+        yield pytest.param(path.name, marks=pytest.mark.xdist_group(group))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", list(_notebooks()))
 def test_a_notebook_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All its cells; one that begins with `%%sh` is of the shell."""
     monkeypatch.chdir(folder / "examples")
