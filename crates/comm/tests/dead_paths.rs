@@ -194,3 +194,29 @@ fn with_no_path_left_there_is_an_error_in_time() {
     }
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
+
+/// Frames take longer than a peer may be silent, and their bytes come all the while.
+#[test]
+#[ignore = "needs root, for a network namespace"]
+fn a_link_that_is_slow_is_waited_for() {
+    if !alone("a_link_that_is_slow_is_waited_for") {
+        return;
+    }
+    run_command("ip link set lo mtu 1500");
+    run_command("tc qdisc add dev lo root tbf rate 1mbit burst 10k latency 200ms");
+    let short = |last| EndpointConfig {
+        give_up: Duration::from_millis(1_500),
+        connections: 1,
+        ..config(last)
+    };
+    let (a, b) = (Endpoint::open(short(1)).unwrap(), Endpoint::open(short(2)).unwrap());
+    let (sending, receiving) = channel(&a, &b);
+    let (bytes, mut buffer) = (pattern(5, 300 << 10), vec![0; 300 << 10]);
+    let start = Instant::now();
+    let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    let sent = take(|| send(&sending, &bytes, 0));
+    let (sent, received) = (wait(&sent), wait(&received));
+    println!("after {:?}: {sent:?}, {received:?}", start.elapsed());
+    assert!(sent.is_ok() && received.is_ok() && buffer == bytes);
+    assert!(start.elapsed() > Duration::from_secs(2), "the link is not slow");
+}

@@ -75,7 +75,12 @@ pub const VARIABLES: &[Variable] = &[
         "a path on which nothing comes back for so long is left, and what was on it sent again \
          over another",
     ),
-    variable("WEFT_GIVE_UP", "30s", "a peer that no path reaches for so long is taken for dead"),
+    variable(
+        "WEFT_GIVE_UP",
+        "30s",
+        "a peer that no path reaches for so long, or that says no word for so long though it is asked, is \
+         taken for dead",
+    ),
     variable(
         "WEFT_CHECKSUM",
         "1",

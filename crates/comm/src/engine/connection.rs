@@ -1,6 +1,7 @@
 //! One socket of an endpoint.
 
 use super::rdma;
+use super::standing::Took;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
@@ -48,6 +49,8 @@ pub(super) struct Connection {
     /// What the peer's system has taken, and when that last grew or nothing was out.
     pub(super) taken: Option<(u64, u32)>,
     pub(super) grew: Instant,
+    /// The same of a peer that says nothing ([`super::standing`]).
+    pub(super) took: Took,
 }
 
 /// How a connection begins, at the side that has opened it.
@@ -140,6 +143,7 @@ impl Connection {
             spoke: now,
             taken: None,
             grew: now,
+            took: (None, now),
         }
     }
 

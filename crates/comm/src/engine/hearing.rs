@@ -63,6 +63,14 @@ impl Engine {
                 };
                 sending.half.handle_ack(lane, next, &mut completed)?;
             }
+            Kind::Ping if header.slot == 1 => {
+                if let Some(token) = this.token
+                    && let Some(connection) = self.connections.get_mut(&token)
+                {
+                    connection.out.push_header(&Header::new(Kind::Ping));
+                    self.line_up(token);
+                }
+            }
             Kind::Ping => {}
             Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
                 let what = "the peer did not understand what was sent";

@@ -16,6 +16,7 @@
 //! | [`routes`] | which lane a subflow goes over, and from which ports a lane connects |
 //! | [`rdma`] | lanes that have a queue pair beside their connection |
 //! | [`times`] | what is late |
+//! | [`standing`] | processes that stand still |
 //!
 //! Orders come from any thread through a queue, and what comes of them is left in atomics that the
 //! application looks at ([`crate::request`]). A connection that has something to do is in
@@ -34,6 +35,7 @@ mod receiving;
 mod room;
 mod routes;
 mod sending;
+mod standing;
 mod start;
 mod times;
 
@@ -206,6 +208,8 @@ pub(crate) struct Engine {
     now: Instant,
     /// When [`Engine::look_at_times`] is due.
     next_look: Instant,
+    /// When that was last done.
+    looked: Instant,
     counts: Counts,
     /// The device of lanes over RDMA, and how many of its queues wake this thread.
     nic: Option<Nic>,

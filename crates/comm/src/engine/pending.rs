@@ -156,6 +156,7 @@ impl Engine {
                     roce: hello.roce,
                     listed: false,
                     alive: self.now,
+                    spoke: self.now,
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);
@@ -194,7 +195,7 @@ impl Engine {
         self.pending_connections.retain(|one| *one != token);
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         receiving.lanes.insert(lane, token);
-        (receiving.control, receiving.alive) = (lane, self.now);
+        (receiving.control, receiving.alive, receiving.spoke) = (lane, self.now, self.now);
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let extra = link.as_ref().map(|link| link.greeting().encode());
         let welcome = Welcome::new(&receiving.key, (&hello.nonce, challenge), next, extra);

@@ -44,6 +44,8 @@ pub(super) struct Receiving {
     pub(super) listed: bool,
     /// When the peer was last known to live, or was first waited for.
     pub(super) alive: Instant,
+    /// When its process last said something, or was first waited for.
+    pub(super) spoke: Instant,
     /// It is over, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -127,7 +129,7 @@ impl Engine {
             return status.fail();
         }
         if receiving.half.is_empty() {
-            receiving.alive = self.now;
+            (receiving.alive, receiving.spoke) = (self.now, self.now);
         }
         // `Fate::begin` has counted it, so there is room.
         let taken = receiving.half.post(&buffers, status);
@@ -193,7 +195,7 @@ impl Engine {
         }
         let Some(connection) = self.connections.get_mut(&token) else { return };
         if let Ok(1..) = result {
-            (receiving.control, receiving.alive) = (lane, self.now);
+            (receiving.control, receiving.alive, receiving.spoke) = (lane, self.now, self.now);
             connection.heard = self.now;
         }
         let next = receiving.half.next_frame(lane);

@@ -99,6 +99,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         silent: Vec::new(),
         now,
         next_look: now,
+        looked: now,
         counts,
         config,
         nic,

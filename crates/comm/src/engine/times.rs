@@ -23,11 +23,14 @@ impl Engine {
         let tick = self.config.path_time_out / 4;
         self.next_look =
             self.now + tick.clamp(Duration::from_millis(1), Duration::from_millis(250));
+        self.look_at_itself();
         for number in self.sending.numbers() {
             self.look_at_sending(number);
+            self.look_at_receiver(number);
         }
         for number in self.receiving.numbers() {
             self.look_at_receiving(number);
+            self.look_at_sender(number);
         }
         self.look_at_absent();
         let now = self.now;
@@ -153,7 +156,7 @@ impl Engine {
     }
 
     /// Asks the peer for a word over the lanes that carry nothing.
-    fn ask(&mut self, number: u32) {
+    pub(super) fn ask(&mut self, number: u32) {
         let Some(sending) = self.sending.get(number) else { return };
         let mut asked = Vec::new();
         for (lane, this) in sending.lanes.iter().enumerate() {
@@ -212,7 +215,7 @@ impl Engine {
     fn look_at_receiving(&mut self, number: u32) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         if receiving.over || receiving.half.is_empty() {
-            receiving.alive = self.now;
+            (receiving.alive, receiving.spoke) = (self.now, self.now);
             return;
         }
         let time_out = self.config.path_time_out;

@@ -7,13 +7,15 @@
     reason = "C functions; each test uses some of it"
 )]
 
+pub mod job;
+
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 use weft_nccl_abi::Version;
-use weft_net_bench::log;
 use weft_net_bench::table::{Net, Part, Plugin};
+use weft_net_bench::{BenchError, log};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -91,10 +93,16 @@ impl<'a> Pair<'a> {
             }
             (!send.is_null() && !receive.is_null()).then_some(())
         });
+        // SAFETY: it is open.
+        unsafe { net.close_listen(listener).expect("it closes") };
+        Pair::of(net, (send, receive), room)
+    }
+
+    /// Of halves that are there, with so many bytes of buffer each.
+    pub fn of(net: &'a Net, (send, receive): (*mut c_void, *mut c_void), room: usize) -> Pair<'a> {
         let (mut out, mut into) = (vec![0; room], vec![0; room]);
-        // SAFETY: all are open; buffers live as long as the pair.
+        // SAFETY: both are open; buffers live as long as the pair.
         let (send_memory, receive_memory) = unsafe {
-            net.close_listen(listener).expect("it closes");
             let registered = net.register(send, out.as_mut_ptr(), room);
             (
                 registered.expect("it registers"),
@@ -147,10 +155,19 @@ impl<'a> Pair<'a> {
 
     /// Sizes, if it is done.
     pub fn test(&self, request: *mut c_void) -> Option<[c_int; 8]> {
+        self.try_test(request).expect("it goes well")
+    }
+
+    /// The same, where it may go wrong.
+    pub fn try_test(&self, request: *mut c_void) -> Result<Option<[c_int; 8]>, BenchError> {
         let mut sizes = [-1; 8];
         // SAFETY: a request that is not over.
-        let done = unsafe { self.net.test(request, &mut sizes) };
-        done.expect("it goes well").then_some(sizes)
+        unsafe { self.net.test(request, &mut sizes) }.map(|done| done.then_some(sizes))
+    }
+
+    /// How a request ends.
+    pub fn outcome(&self, request: *mut c_void) -> Result<[c_int; 8], BenchError> {
+        until("a request", || self.try_test(request).transpose())
     }
 
     /// Waits until it is done.
@@ -164,6 +181,11 @@ impl<'a> Pair<'a> {
         let send = self.send(0, len, 0);
         self.wait(send);
         assert_eq!(self.wait(receive)[0], len as c_int);
+    }
+
+    /// What `into` is known by.
+    pub fn memory(&self) -> *mut c_void {
+        self.receive_memory
     }
 
     /// Closes both ends.
