@@ -7,11 +7,13 @@ use crate::engine::{self, Order, Shared};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
+use crate::roce::Flusher;
 use crate::wire::Slot;
 use crate::{
     CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Process, Statistics,
 };
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -54,6 +56,8 @@ pub struct SendChannel {
 #[derive(Debug)]
 pub struct RecvChannel {
     half: Half,
+    /// Made when it is first needed.
+    flusher: Mutex<Option<Arc<Flusher>>>,
 }
 
 /// What both halves have.
@@ -72,6 +76,25 @@ pub struct Region {
     process: Process,
 }
 
+/// Memory of a GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct GpuMemory<'a> {
+    /// Where it begins, by the GPU's count.
+    pub start: usize,
+    /// How many bytes.
+    pub len: usize,
+    /// The DMA-BUF that it is, from so many bytes on; else the kernel knows its address.
+    pub dma_buf: Option<(BorrowedFd<'a>, u64)>,
+}
+
+impl Region {
+    /// Whether it is memory of a GPU, which has what came only after a flush
+    /// ([`RecvChannel::flush`]).
+    pub fn is_gpu(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.is_gpu())
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         if !self.process.is_current() {
@@ -81,11 +104,16 @@ impl Drop for Region {
     }
 }
 
-/// A send or receive under way. Dropping it does not end it.
+/// A send, receive or flush under way. Dropping it does not end it.
 #[derive(Debug)]
-pub struct Request {
-    shared: Arc<Shared>,
-    status: Arc<Status>,
+pub struct Request(Under);
+
+#[derive(Debug)]
+enum Under {
+    /// A message.
+    Way { shared: Arc<Shared>, status: Arc<Status> },
+    /// A flush, by its number.
+    Flush(Arc<Flusher>, u64),
 }
 
 /// One buffer of a receive.
@@ -221,7 +249,7 @@ impl Listener {
         };
         let (channel, state) = arrival?;
         let half = Half { shared: self.shared.clone(), channel, state, sends: false };
-        Ok(Some(RecvChannel { half }))
+        Ok(Some(RecvChannel { half, flusher: Mutex::default() }))
     }
 }
 
@@ -278,11 +306,59 @@ impl SendChannel {
         let status = Status::new(state.clone());
         let body = if len == 0 { Span::EMPTY } else { Span::new(start.cast_mut(), len) };
         shared.order(Order::Send { channel: *channel, body, tag, status: status.clone() });
-        Ok(Some(Request { shared: shared.clone(), status }))
+        Ok(Some(Request(Under::Way { shared: shared.clone(), status })))
+    }
+
+    /// Makes memory of a GPU known to the NIC, to be sent from.
+    ///
+    /// # Safety
+    /// The memory stays where it is until all of the region's clones are dropped.
+    ///
+    /// # Errors
+    /// If the channel goes over TCP, or the NIC refuses.
+    pub unsafe fn register_gpu(&self, memory: GpuMemory<'_>) -> Result<Region, CommError> {
+        // SAFETY: as the caller says.
+        unsafe { self.half.register_gpu(memory) }
     }
 }
 
 impl RecvChannel {
+    /// Makes memory of a GPU known to the NIC, to be received into.
+    ///
+    /// # Safety
+    /// As [`SendChannel::register_gpu`].
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn register_gpu(&self, memory: GpuMemory<'_>) -> Result<Region, CommError> {
+        // SAFETY: as the caller says.
+        unsafe { self.half.register_gpu(memory) }
+    }
+
+    /// Begins to see to it that all that has come is in the memory of the GPU of which `at` is an address.
+    /// `None`: too much is under way; ask again.
+    ///
+    /// # Errors
+    /// If the channel has failed, or the NIC refuses.
+    pub fn flush(&self, region: &Region, at: usize) -> Result<Option<Request>, CommError> {
+        self.half.check()?;
+        let known = region.held.as_ref().zip(self.half.shared.loop_back.as_ref());
+        let Some((memory, loop_back)) = known else {
+            return Err(CommError::Invalid("a flush of what no RDMA device writes".into()));
+        };
+        let mut flusher = self.flusher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let flusher = match &*flusher {
+            Some(made) => made.clone(),
+            None => {
+                let made = loop_back.flusher();
+                let made = made.map_err(|error| CommError::System(error.to_string()))?;
+                flusher.insert(Arc::new(made)).clone()
+            }
+        };
+        let number = flusher.post(at, memory.remote_key())?;
+        Ok(number.map(|number| Request(Under::Flush(flusher, number))))
+    }
+
     /// Receives into 1 to [`MOST_BUFFERS`] buffers. `None`: too much is under way; ask again.
     ///
     /// # Safety
@@ -314,11 +390,37 @@ impl RecvChannel {
         };
         let buffers = buffers.iter().map(place).collect();
         shared.order(Order::Receive { channel: *channel, buffers, status: status.clone() });
-        Ok(Some(Request { shared: shared.clone(), status }))
+        Ok(Some(Request(Under::Way { shared: shared.clone(), status })))
     }
 }
 
 impl Half {
+    /// # Safety
+    /// As [`SendChannel::register_gpu`].
+    unsafe fn register_gpu(&self, memory: GpuMemory<'_>) -> Result<Region, CommError> {
+        self.check()?;
+        let known = self.shared.memory.as_ref().filter(|_| self.state.is_rdma());
+        let Some(known) = known else {
+            return Err(CommError::Invalid(
+                "memory of a GPU goes by RDMA alone, and this channel goes over TCP: see what the logs \
+                 of both hosts say about their RDMA devices, or set NCCL_NET_GDR_LEVEL=LOC"
+                    .into(),
+            ));
+        };
+        if self.shared.checks_all {
+            return Err(CommError::Invalid(
+                "the processor cannot check payload in memory of a GPU: unset WEFT_CHECKSUM=all"
+                    .into(),
+            ));
+        }
+        let GpuMemory { start, len, dma_buf } = memory;
+        let span = Span::new(std::ptr::without_provenance_mut(start), len);
+        // SAFETY: as the caller says.
+        let held = unsafe { known.hold_gpu(span, dma_buf) };
+        let held = held.map_err(|error| CommError::System(error.to_string()))?;
+        Ok(Region { held: Some(held), process: self.shared.process })
+    }
+
     fn check(&self) -> Result<(), CommError> {
         match self.state.error() {
             Some(error) if self.state.is_here() => Err(error.clone()),
@@ -351,10 +453,15 @@ impl Request {
     /// # Errors
     /// If the channel has failed.
     pub fn test(&self) -> Result<Option<Sizes>, CommError> {
-        if let Some(sizes) = self.status.test()? {
-            return Ok(Some(sizes));
+        match &self.0 {
+            Under::Way { shared, status } => match status.test()? {
+                None => {
+                    shared.drive();
+                    status.test()
+                }
+                done => Ok(done),
+            },
+            Under::Flush(flusher, number) => Ok(flusher.is_done(*number)?.then(Sizes::default)),
         }
-        self.shared.drive();
-        self.status.test()
     }
 }

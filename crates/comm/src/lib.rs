@@ -38,13 +38,15 @@ mod threads;
 pub mod wire;
 
 pub use api::{
-    Buffer, Connecting, Endpoint, Listener, RecvChannel, Region, Request, SendChannel, Sizes,
+    Buffer, Connecting, Endpoint, GpuMemory, Listener, RecvChannel, Region, Request, SendChannel,
+    Sizes,
 };
 pub use config::{Backend, Checksum, EndpointConfig, Hint, PathPlan};
 pub use error::CommError;
 pub use handle::{HANDLE, Handle};
 pub use memory::Span;
 pub use process::Process;
+pub use roce::gpu::GpuAccess;
 pub use shared_ports::SharedPorts;
 pub use statistics::Statistics;
 

@@ -28,6 +28,8 @@ pub(crate) struct ChannelState {
     pub(crate) under_way: AtomicUsize,
     /// Both sides know of it.
     open: AtomicBool,
+    /// Payload goes by RDMA; known when it is open.
+    rdma: AtomicBool,
     /// The engine is gone, and touches nothing.
     dead: Arc<AtomicBool>,
     /// Whose engine it is.
@@ -50,12 +52,16 @@ impl ChannelState {
     pub(crate) fn error(&self) -> Option<&CommError> {
         self.error.get()
     }
-    /// Both sides know of it.
-    pub(crate) fn open(&self) {
+    /// Both sides know of it, and whether payload goes by RDMA.
+    pub(crate) fn open(&self, rdma: bool) {
+        self.rdma.store(rdma, Ordering::Relaxed);
         self.open.store(true, Ordering::Release);
     }
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
+    }
+    pub(crate) fn is_rdma(&self) -> bool {
+        self.is_open() && self.rdma.load(Ordering::Relaxed)
     }
     /// Counts one more request, if fewer than `most` are under way.
     pub(crate) fn begin(&self, most: usize) -> bool {

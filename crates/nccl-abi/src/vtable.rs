@@ -9,7 +9,8 @@
 //! | `isend`, `irecv` | a null request and success: call again |
 //! | `irecv` | up to `maxRecvs` buffers, which senders pick by tag; each at least as long as what is sent |
 //! | `test` | when done it fills in as many sizes as there were buffers, and the request is over |
-//! | `iflush` | never called for host memory |
+//! | `regMrDmaBuf` | CUDA memory as a file, which NCCL closes afterwards; asked for by `ptrSupport` alone |
+//! | `iflush` | behind receives into CUDA memory; a null request: nothing to wait for |
 //!
 //! `regMrDmaBuf`, `getDeviceMr`, `irecvConsumed`, `makeVDevice` and `setNetAttr` may be null.
 

@@ -10,9 +10,10 @@ use crate::core::{Core, forever};
 use crate::nic::Nic;
 use crate::objects::{Comm, Memory, Slot, at, give, take};
 use std::ffi::{c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use weft_comm::{Buffer, HANDLE, Handle, Hint, MOST_BUFFERS, Region};
-use weft_nccl_abi::{NetAttributes, POINTER_HOST};
+use weft_comm::{Buffer, GpuMemory, HANDLE, Handle, Hint, MOST_BUFFERS, Region};
+use weft_nccl_abi::{NetAttributes, POINTER_CUDA, POINTER_HOST};
 
 type Outcome = Result<(), Failure>;
 
@@ -34,6 +35,8 @@ pub(crate) struct About {
     pub(crate) guid: u64,
     /// Mbps.
     pub(crate) speed: c_int,
+    /// Which memory it reaches.
+    pub(crate) pointers: c_int,
 }
 
 /// What of a NIC whose speed nobody knows: as NCCL's own sockets say.
@@ -47,6 +50,7 @@ pub(crate) fn about(nic: &Nic) -> About {
         pci_path: device.pci_path.as_deref().map(forever),
         guid: device.guid,
         speed: if speed == 0 { USUAL_SPEED } else { speed },
+        pointers: nic.pointers(),
     }
 }
 
@@ -119,17 +123,46 @@ pub(crate) unsafe fn register(
     kind: c_int,
     memory: *mut *mut c_void,
 ) -> Outcome {
-    if kind != POINTER_HOST {
-        return Err(Failure::Argument(format!(
-            "memory of kind {kind}: only host memory (1) will do"
-        )));
-    }
     // SAFETY: as at the top; a place for one pointer.
     let (comm, memory) = unsafe { (at::<Comm>(comm, "comm")?, memory.as_mut()) };
     let memory = memory.ok_or(Failure::Null("mhandle"))?;
-    // SAFETY: NCCL keeps the memory until it calls `deregMr`, and what is under way ends before.
-    let region = unsafe { comm.endpoint().register(data.cast(), size)? };
+    let region = match kind {
+        // SAFETY: NCCL keeps the memory until it calls `deregMr`, and what is under way ends before.
+        POINTER_HOST => unsafe { comm.endpoint().register(data.cast(), size)? },
+        POINTER_CUDA => {
+            let memory = GpuMemory { start: data.addr(), len: size, dma_buf: None };
+            // SAFETY: as above.
+            unsafe { comm.register_gpu(memory)? }
+        }
+        _ => {
+            return Err(Failure::Argument(format!(
+                "memory of kind {kind}: use host memory (1) or CUDA memory (2)"
+            )));
+        }
+    };
     *memory = give(Memory(region));
+    Ok(())
+}
+
+/// `file` stays NCCL's, which closes it afterwards.
+pub(crate) unsafe fn register_dma_buf(
+    comm: *mut c_void,
+    data: *mut c_void,
+    size: usize,
+    (offset, file): (u64, c_int),
+    memory: *mut *mut c_void,
+) -> Outcome {
+    // SAFETY: as at the top; a place for one pointer.
+    let (comm, memory) = unsafe { (at::<Comm>(comm, "comm")?, memory.as_mut()) };
+    let memory = memory.ok_or(Failure::Null("mhandle"))?;
+    if file < 0 {
+        return Err(Failure::Argument(format!("file {file} is no DMA-BUF")));
+    }
+    // SAFETY: it is open during the call, by the interface.
+    let file = unsafe { BorrowedFd::borrow_raw(file) };
+    let given = GpuMemory { start: data.addr(), len: size, dma_buf: Some((file, offset)) };
+    // SAFETY: as in `register`.
+    *memory = give(Memory(unsafe { comm.register_gpu(given)? }));
     Ok(())
 }
 
@@ -207,14 +240,38 @@ pub(crate) unsafe fn irecv(
     Ok(())
 }
 
-pub(crate) unsafe fn flush(comm: *mut c_void, request: *mut *mut c_void) -> Outcome {
+pub(crate) unsafe fn flush(
+    comm: *mut c_void,
+    count: c_int,
+    data: *mut *mut c_void,
+    sizes: *mut c_int,
+    memory: *mut *mut c_void,
+    request: *mut *mut c_void,
+) -> Outcome {
     // SAFETY: as at the top; a place for one pointer.
-    let request = unsafe {
-        at::<Comm>(comm, "recvComm")?.as_receiver()?;
-        request.as_mut().ok_or(Failure::Null("request"))?
-    };
-    // Host memory is coherent: nothing to wait for.
+    let (comm, request) = unsafe { (at::<Comm>(comm, "recvComm")?, request.as_mut()) };
+    let (comm, request) = (comm.as_receiver()?, request.ok_or(Failure::Null("request"))?);
     *request = std::ptr::null_mut();
+    if data.is_null() || sizes.is_null() || memory.is_null() {
+        return Ok(());
+    }
+    let count = usize::try_from(count).unwrap_or_default().min(MOST_BUFFERS);
+    // One read comes behind the writes of all buffers.
+    let last = (0..count).rev().find_map(|at| {
+        // SAFETY: arrays of `count` entries, by the interface, of what `register` gave.
+        let (start, size, region) =
+            unsafe { (*data.add(at), *sizes.add(at), region(*memory.add(at))) };
+        let region = region.filter(|region| region.is_gpu() && size > 0)?;
+        Some((start.addr(), region))
+    });
+    // Host memory is coherent: nothing to wait for.
+    let Some((start, region)) = last else { return Ok(()) };
+    let slot = comm.post(|channel| channel.flush(region, start).map_err(Failure::from))?;
+    if slot.is_null() {
+        // Null would say that all is there.
+        return Err(Failure::Usage("more flushes under way than receives can be".into()));
+    }
+    *request = slot.cast_mut().cast();
     Ok(())
 }
 

@@ -18,9 +18,9 @@
 //! soon as `test` says that it is done; buffers stay until then, or until the communicator is closed.
 //!
 //! # What it leaves out
-//! GPU memory: NCCL copies through host memory, and never calls `iflush`. A receive whose
-//! completion NCCL does not need (LL, LL128) is completed all the same. The traffic class is not
-//! looked at: `dscp` of the cluster file is what packets get.
+//! GPU memory over TCP: NCCL copies through host memory. A receive whose completion NCCL does not
+//! need (LL, LL128) is completed all the same. The traffic class is not looked at: `dscp` of the cluster
+//! file is what packets get.
 
 mod boundary;
 mod calls;

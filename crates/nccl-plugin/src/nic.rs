@@ -3,19 +3,23 @@
 use crate::boundary::Failure;
 use crate::logger;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use weft_comm::{Backend, Endpoint};
+use weft_comm::{Backend, Endpoint, GpuAccess};
 use weft_deploy::Device;
+use weft_nccl_abi::{POINTER_CUDA, POINTER_DMABUF, POINTER_HOST};
 
 /// One NIC.
 pub(crate) struct Nic {
     pub(crate) device: Device,
     endpoint: OnceLock<Arc<Endpoint>>,
+    /// Which memory it reaches, once somebody has asked.
+    gpu: OnceLock<GpuAccess>,
     opening: Mutex<()>,
 }
 
 impl Nic {
     pub(crate) fn new(device: Device) -> Nic {
-        Nic { device, endpoint: OnceLock::new(), opening: Mutex::new(()) }
+        let (endpoint, gpu) = (OnceLock::new(), OnceLock::new());
+        Nic { device, endpoint, gpu, opening: Mutex::new(()) }
     }
 
     /// What NCCL's log says of it.
@@ -28,6 +32,13 @@ impl Nic {
         };
         let address = endpoint.address;
         format!("{name}: {interface}, {address}, {speed_mbps} Mbps, {carrier}, scheme {scheme}")
+    }
+
+    /// Which memory it reaches, as bits of the interface.
+    pub(crate) fn pointers(&self) -> i32 {
+        let gpu = self.gpu.get_or_init(|| GpuAccess::of(&self.device.endpoint));
+        let bit = |is_so, bit| if is_so { bit } else { 0 };
+        POINTER_HOST | bit(gpu.by_address, POINTER_CUDA) | bit(gpu.by_dma_buf, POINTER_DMABUF)
     }
 
     /// Opens it. Whoever is first to need it does: processes of a server with many NICs use one or

@@ -10,8 +10,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use weft_comm::{
-    Endpoint, Listener, MOST_BUFFERS, MOST_REQUESTS, RecvChannel, Region, Request, SendChannel,
-    Sizes,
+    Endpoint, GpuMemory, Listener, MOST_BUFFERS, MOST_REQUESTS, RecvChannel, Region, Request,
+    SendChannel, Sizes,
 };
 
 /// `listenComm`, `sendComm` and `recvComm`. Fields are dropped in their order.
@@ -94,7 +94,8 @@ impl Comm {
     }
 
     pub(crate) fn receiving(channel: RecvChannel, endpoint: Arc<Endpoint>) -> Comm {
-        Comm::Receive(Half::new(channel, endpoint, MOST_REQUESTS))
+        // Each may be followed by a flush.
+        Comm::Receive(Half::new(channel, endpoint, 2 * MOST_REQUESTS))
     }
 
     pub(crate) fn as_listener(&self) -> Result<(&Listener, &Arc<Endpoint>), Failure> {
@@ -116,6 +117,24 @@ impl Comm {
             Comm::Receive(half) => Ok(half),
             _ => Err(Failure::Argument("the communicator does not receive".into())),
         }
+    }
+
+    /// Makes memory of a GPU known to the channel's NIC.
+    ///
+    /// # Safety
+    /// It stays where it is until it is forgotten.
+    pub(crate) unsafe fn register_gpu(&self, memory: GpuMemory<'_>) -> Result<Region, Failure> {
+        // SAFETY: as the caller says.
+        let region = unsafe {
+            match self {
+                Comm::Send(half) => half.channel.register_gpu(memory)?,
+                Comm::Receive(half) => half.channel.register_gpu(memory)?,
+                Comm::Listen(..) => {
+                    return Err(Failure::Argument("a listener has no memory".into()));
+                }
+            }
+        };
+        Ok(region)
     }
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {

@@ -15,8 +15,8 @@ use std::ptr::null;
 use weft_comm::MOST_BUFFERS;
 use weft_nccl_abi::{
     CommConfig, DEVICE_HOST, DEVICE_INVALID_VERSION, DeviceHandle, Logger, NcclResult,
-    NetAttributes, NetV8, NetV9, NetV10, NetV11, NetV12, POINTER_HOST, Profiler, PropertiesV8,
-    PropertiesV9, PropertiesV11, PropertiesV12, VirtualDevice4, VirtualDevice8,
+    NetAttributes, NetV8, NetV9, NetV10, NetV11, NetV12, Profiler, PropertiesV8, PropertiesV9,
+    PropertiesV11, PropertiesV12, VirtualDevice4, VirtualDevice8,
 };
 
 /// `NCCL_NET=Weft` makes NCCL use it or fail.
@@ -87,7 +87,7 @@ fn as_v8(_: c_int, about: &calls::About) -> PropertiesV8 {
         name: about.name.as_ptr(),
         pci_path: about.pci_path.map_or(null(), |path| path.as_ptr()),
         guid: about.guid,
-        pointer_support: POINTER_HOST,
+        pointer_support: about.pointers,
         registration_is_global: 0,
         speed: about.speed,
         port: 1,
@@ -247,6 +247,18 @@ unsafe extern "C" fn reg_mr(
     call!("regMr", calls::register(comm, data, size, kind, memory))
 }
 
+unsafe extern "C" fn reg_mr_dma_buf(
+    comm: *mut c_void,
+    data: *mut c_void,
+    size: usize,
+    _kind: c_int,
+    offset: u64,
+    file: c_int,
+    memory: *mut *mut c_void,
+) -> NcclResult {
+    call!("regMrDmaBuf", calls::register_dma_buf(comm, data, size, (offset, file), memory))
+}
+
 unsafe extern "C" fn dereg_mr(comm: *mut c_void, memory: *mut c_void) -> NcclResult {
     call!("deregMr", calls::deregister(comm, memory))
 }
@@ -330,13 +342,13 @@ unsafe extern "C" fn irecv_v10(
 
 unsafe extern "C" fn iflush(
     comm: *mut c_void,
-    _: c_int,
-    _: *mut *mut c_void,
-    _: *mut c_int,
-    _: *mut *mut c_void,
+    count: c_int,
+    data: *mut *mut c_void,
+    sizes: *mut c_int,
+    memory: *mut *mut c_void,
     request: *mut *mut c_void,
 ) -> NcclResult {
-    call!("iflush", calls::flush(comm, request))
+    call!("iflush", calls::flush(comm, count, data, sizes, memory, request))
 }
 
 unsafe extern "C" fn test(request: *mut c_void, done: *mut c_int, sizes: *mut c_int) -> NcclResult {
@@ -387,7 +399,7 @@ macro_rules! export {
             devices,
             accept,
             reg_mr,
-            reg_mr_dma_buf: None,
+            reg_mr_dma_buf: Some(reg_mr_dma_buf),
             dereg_mr,
             iflush: Some(iflush),
             test,

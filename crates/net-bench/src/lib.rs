@@ -11,10 +11,12 @@
 //! | [`meet`] | how ranks find each other |
 //! | [`bench`](mod@bench) | sizes, iterations, times |
 //! | [`data`] | contents that can be checked |
+//! | [`gpu`] | memory that stands for a GPU's |
 
 pub mod bench;
 pub mod data;
 mod error;
+pub mod gpu;
 pub mod log;
 pub mod meet;
 pub mod network;

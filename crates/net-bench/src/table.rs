@@ -283,6 +283,48 @@ impl Net {
         checked("regMr", result).map(|()| memory)
     }
 
+    /// Makes CUDA memory known that is a DMA-BUF from an offset on.
+    ///
+    /// # Errors
+    /// What it returned; that the plugin has no such call.
+    pub unsafe fn register_dma_buf(
+        &self,
+        comm: *mut c_void,
+        (start, len): (*mut u8, usize),
+        (file, offset): (c_int, u64),
+    ) -> Result<*mut c_void, BenchError> {
+        let Some(call) = any!(self.plugin.table, t => t.reg_mr_dma_buf) else {
+            return Err(BenchError::input("the plugin has no regMrDmaBuf"));
+        };
+        let mut memory = null_mut();
+        let (start, kind) = (start.cast(), weft_nccl_abi::POINTER_CUDA);
+        // SAFETY: by the contract of the type; the memory is the caller's.
+        let result = unsafe { call(comm, start, len, kind, offset, file, &raw mut memory) };
+        checked("regMrDmaBuf", result).map(|()| memory)
+    }
+
+    /// Begins to see to it that what was received is where it belongs: a request, or null where there is
+    /// nothing to wait for.
+    ///
+    /// # Errors
+    /// What it returned; a size that is no `int`.
+    pub unsafe fn flush(
+        &self,
+        comm: *mut c_void,
+        parts: &[Part],
+    ) -> Result<*mut c_void, BenchError> {
+        let Some(call) = any!(self.plugin.table, t => t.iflush) else { return Ok(null_mut()) };
+        let mut starts: Vec<*mut c_void> = parts.iter().map(|part| part.start.cast()).collect();
+        let mut sizes: Vec<c_int> =
+            parts.iter().map(|part| int(part.len)).collect::<Result<_, _>>()?;
+        let mut memory: Vec<*mut c_void> = parts.iter().map(|part| part.memory).collect();
+        let mut request = null_mut();
+        let (count, out) = (int(parts.len())?, &raw mut request);
+        let (data, lens, keys) = (starts.as_mut_ptr(), sizes.as_mut_ptr(), memory.as_mut_ptr());
+        // SAFETY: by the contract of the type; all arrays have `count` entries.
+        checked("iflush", unsafe { call(comm, count, data, lens, keys, out) }).map(|()| request)
+    }
+
     /// Forgets it.
     ///
     /// # Errors

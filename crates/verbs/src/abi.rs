@@ -299,6 +299,7 @@ pub mod mask {
 pub mod access {
     pub const LOCAL_WRITE: i32 = 1;
     pub const REMOTE_WRITE: i32 = 2;
+    pub const REMOTE_READ: i32 = 4;
 }
 
 /// `IBV_WR_*` and `IBV_SEND_*`.
@@ -306,6 +307,7 @@ pub mod send {
     pub const RDMA_WRITE: u32 = 0;
     pub const RDMA_WRITE_WITH_IMM: u32 = 1;
     pub const SEND: u32 = 2;
+    pub const RDMA_READ: u32 = 4;
     pub const SIGNALED: u32 = 1 << 1;
     pub const INLINE: u32 = 1 << 3;
 }
@@ -318,6 +320,7 @@ pub mod wc {
     pub const RNR_RETRY_EXC_ERR: u32 = 13;
     pub const OP_SEND: u32 = 0;
     pub const OP_RDMA_WRITE: u32 = 1;
+    pub const OP_RDMA_READ: u32 = 2;
     pub const OP_RECV: u32 = 1 << 7;
     pub const OP_RECV_RDMA_WITH_IMM: u32 = (1 << 7) + 1;
 }

@@ -53,6 +53,8 @@ pub enum Work {
     Send,
     /// A write into the peer's memory.
     Write,
+    /// A read from there.
+    Read,
     /// A buffer for a message.
     Receive,
     /// A buffer that the peer used up with a number behind a write: this one.
@@ -175,6 +177,7 @@ fn completion(entry: &Wc) -> Completion {
     let work = match entry.opcode {
         wc::OP_SEND => Work::Send,
         wc::OP_RDMA_WRITE => Work::Write,
+        wc::OP_RDMA_READ => Work::Read,
         wc::OP_RECV => Work::Receive,
         wc::OP_RECV_RDMA_WITH_IMM => Work::Written(u32::from_be(entry.imm_data)),
         _ => Work::Other,

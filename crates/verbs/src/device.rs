@@ -112,6 +112,16 @@ impl Device {
         self.verbs.modify_source_port.is_some() && self.name.starts_with("mlx5")
     }
 
+    /// Whether it can be given memory as a DMA-BUF. Asked with a file that is none: who can looks at the
+    /// file first.
+    pub fn takes_dma_bufs(&self) -> bool {
+        let Some(register) = self.verbs.reg_dma_buf else { return false };
+        // SAFETY: the domain is alive; there is no memory in it.
+        let mr = unsafe { register(self.pd, 0, 0, 0, -1, 0) };
+        let error = std::io::Error::last_os_error().raw_os_error();
+        mr.is_null() && !matches!(error, Some(libc::EOPNOTSUPP | libc::EPROTONOSUPPORT))
+    }
+
     /// How a port is; they count from one.
     ///
     /// # Errors

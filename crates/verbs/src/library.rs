@@ -65,12 +65,17 @@ functions! {
 /// `ibv_fork_init`.
 type ForkInit = unsafe extern "C" fn() -> c_int;
 
+/// `ibv_reg_dmabuf_mr`: domain, offset in the DMA-BUF, bytes, address, file, rights. Libraries before
+/// rdma-core 34 do not have it.
+pub(crate) type RegDmaBuf = unsafe extern "C" fn(*mut Pd, u64, usize, u64, c_int, c_int) -> *mut Mr;
+
 /// `mlx5dv_modify_qp_udp_sport`.
 pub(crate) type ModifySourcePort = unsafe extern "C" fn(*mut Qp, u16) -> c_int;
 
 /// The library, loaded.
 pub struct Verbs {
     pub(crate) call: Functions,
+    pub(crate) reg_dma_buf: Option<RegDmaBuf>,
     pub(crate) modify_source_port: Option<ModifySourcePort>,
     // Functions above are theirs: they are never unloaded before.
     _ibverbs: Library,
@@ -111,11 +116,19 @@ impl Verbs {
             // SAFETY: takes nothing, and may be called any number of times.
             let _ = unsafe { fork_init() };
         }
+        // SAFETY: the type is that of the header.
+        let reg_dma_buf = unsafe { ibverbs.get(b"ibv_reg_dmabuf_mr\0") }.ok().map(|found| *found);
         let modify_source_port = mlx5.as_ref().and_then(|library| {
             // SAFETY: the type is that of the header. Libraries before rdma-core 34 do not have it.
             unsafe { library.get(b"mlx5dv_modify_qp_udp_sport\0") }.ok().map(|found| *found)
         });
-        Ok(Arc::new(Verbs { call, modify_source_port, _ibverbs: ibverbs, _mlx5: mlx5 }))
+        Ok(Arc::new(Verbs {
+            call,
+            reg_dma_buf,
+            modify_source_port,
+            _ibverbs: ibverbs,
+            _mlx5: mlx5,
+        }))
     }
 
     /// The names of all devices. None is no error.

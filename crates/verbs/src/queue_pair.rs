@@ -91,7 +91,7 @@ pub struct MemoryRange {
 }
 
 impl QueuePair {
-    /// Makes one, ready to be connected (state INIT), whose ends go to `completions`.
+    /// Makes one, ready to be connected (state INIT), whose ends go to `completions`. Its peer may write.
     ///
     /// # Errors
     /// If the system refuses.
@@ -99,6 +99,28 @@ impl QueuePair {
         completions: &Arc<CompletionQueue>,
         port: u8,
         capacity: Capacity,
+    ) -> Result<QueuePair, VerbsError> {
+        QueuePair::with(completions, port, capacity, access::REMOTE_WRITE)
+    }
+
+    /// The same for [`QueuePair::read`]: its peer may read, and not write.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn for_reads(
+        completions: &Arc<CompletionQueue>,
+        port: u8,
+        capacity: Capacity,
+    ) -> Result<QueuePair, VerbsError> {
+        QueuePair::with(completions, port, capacity, access::REMOTE_READ)
+    }
+
+    /// With what the peer may do.
+    fn with(
+        completions: &Arc<CompletionQueue>,
+        port: u8,
+        capacity: Capacity,
+        rights: i32,
     ) -> Result<QueuePair, VerbsError> {
         let device = &completions.device;
         let cap = QpCap {
@@ -129,7 +151,7 @@ impl QueuePair {
         let mut attr = QpAttr {
             qp_state: state::INIT,
             port_num: port,
-            qp_access_flags: access::REMOTE_WRITE as u32,
+            qp_access_flags: rights as u32,
             ..QpAttr::default()
         };
         made.modify(
@@ -238,6 +260,25 @@ impl QueuePair {
         let imm_data = number.unwrap_or(0).to_be();
         // SAFETY: as the caller says.
         unsafe { self.post(id, range, opcode, flags, imm_data, to, remote_key) }
+    }
+
+    /// Reads from the peer's memory into a range of ours, and gives a completion ([`crate::Work::Read`]).
+    ///
+    /// # Safety
+    /// The range lies in a region with its key, and stays writable and nobody else's until the completion
+    /// with this `id`, or until the queue pair is dropped.
+    ///
+    /// # Errors
+    /// If too much is posted.
+    pub unsafe fn read(
+        &self,
+        id: u64,
+        into: MemoryRange,
+        from: u64,
+        remote_key: u32,
+    ) -> Result<(), VerbsError> {
+        // SAFETY: as the caller says.
+        unsafe { self.post(id, into, send::RDMA_READ, send::SIGNALED, 0, from, remote_key) }
     }
 
     /// Sends a message of at most [`Capacity::inline`] bytes, which are copied at once.

@@ -38,7 +38,7 @@ impl Engine {
                 (this.phase, this.failures, this.shut) = (Phase::Live, 0, false);
                 sending.refused = None;
                 sending.half.resume(lane, header.frame, &mut completed)?;
-                sending.state.open();
+                sending.state.open(sending.roce);
                 // What has waited for this can leave.
                 self.wake_lane(number, lane);
             }

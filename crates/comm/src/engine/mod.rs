@@ -46,7 +46,7 @@ use crate::handle::{Parts, SECRET};
 use crate::memory::Span;
 use crate::queue::Queue;
 use crate::request::{ChannelState, Status};
-use crate::roce::{Memory, Nic};
+use crate::roce::{LoopBack, Memory, Nic};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
@@ -134,6 +134,10 @@ pub(crate) struct Shared {
     job: Arc<[u8]>,
     /// What the device knows of memory, where there is one.
     pub(crate) memory: Option<Arc<Memory>>,
+    /// The processor reads all payload.
+    pub(crate) checks_all: bool,
+    /// And the way from the device to itself.
+    pub(crate) loop_back: Option<LoopBack>,
     /// Why there is none, where one was wanted.
     pub(crate) notice: Option<String>,
 }

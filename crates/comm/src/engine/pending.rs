@@ -144,6 +144,7 @@ impl Engine {
             (Some(number), _) => number,
             (None, Some(listening)) if !hello.known && !self.closed.contains(&hello.channel) => {
                 let state = self.shared.new_channel_state();
+                state.open(hello.roce && self.nic.is_some());
                 let inbox = listening.inbox.clone();
                 let number = self.receiving.insert(Receiving {
                     from,

@@ -18,7 +18,6 @@ use mio::{Interest, Token};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
-use weft_balance::scheme::platform::Platform;
 use weft_verbs::VerbsError;
 
 impl From<VerbsError> for Broken {
@@ -35,18 +34,9 @@ pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<Strin
     let Backend::Roce { device, port, gid_index, or_tcp } = &config.backend else {
         return Ok((None, None));
     };
-    let scheme = config.plan.as_ref().map(|plan| &plan.balance.scheme);
-    let needs =
-        scheme.and_then(|scheme| Some((scheme, scheme.info().needs_beyond(Platform::Verbs)?)));
-    let error = match needs {
-        Some((scheme, what)) => {
-            let (name, others) = (scheme.name(), Platform::Verbs.schemes());
-            format!("queue pairs cannot do what {name} needs ({what}); use one of {others}")
-        }
-        None => match Nic::open(config, (device, *port, *gid_index), super::random()?) {
-            Ok(nic) => return Ok((Some(nic), None)),
-            Err(error) => error.to_string(),
-        },
+    let error = match Nic::open(config, (device, *port, *gid_index), super::random()?) {
+        Ok(nic) => return Ok((Some(nic), None)),
+        Err(error) => error.to_string(),
     };
     let name = &config.name;
     match or_tcp {
@@ -297,6 +287,11 @@ pub(super) fn take(
             }
             next = next.map(|next| next + 1);
             body = sink.begin(&header)?;
+            if !header.checked || !link.may_read(body) {
+                sink.end(&header, &[])?;
+                all += HEADER + body.len();
+                continue;
+            }
             #[expect(unsafe_code, reason = "reads what came")]
             // SAFETY: it belongs to a receive under way, whose memory stays by the contract of `irecv`,
             // and the device has written all of it before the header.

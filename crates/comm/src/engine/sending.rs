@@ -96,10 +96,12 @@ impl Engine {
             _ => (Key::Even(0), LanePath::ANY),
         };
         let stays = to.address.ip() == &self.config.address || to.address.ip().is_loopback();
+        let roce = self.nic.is_some() && to.roce;
         let checked = match self.config.checksum {
             _ if self.config.encrypt => false,
             Checksum::None => false,
-            Checksum::BetweenHosts => !stays,
+            // Devices check every packet of RoCE (ICRC), and payload may be where only they read.
+            Checksum::BetweenHosts => !stays && !roce,
             Checksum::All => true,
         };
         let mut half = SendHalf::new(checked);
@@ -113,7 +115,7 @@ impl Engine {
             dst,
             state,
             half,
-            roce: self.nic.is_some() && to.roce,
+            roce,
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
             turn: 0,

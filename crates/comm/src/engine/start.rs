@@ -7,9 +7,10 @@ use super::room::Spare;
 use super::{Engine, FIRST, LISTENER, Shared, WAKER, rdma};
 use crate::handle::{Parts, SECRET};
 use crate::queue::Queue;
+use crate::roce::Nic;
 use crate::slab::Slab;
 use crate::statistics::Counts;
-use crate::{CommError, EndpointConfig, Process, process, tcp};
+use crate::{Checksum, CommError, EndpointConfig, Process, process, tcp};
 use mio::net::TcpListener;
 use mio::{Interest, Poll, Waker};
 use rustc_hash::FxHashMap;
@@ -69,6 +70,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         life: u64::from_ne_bytes(random()?),
         job: config.job_key.clone(),
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
+        checks_all: config.checksum == Checksum::All,
+        loop_back: nic.as_ref().map(Nic::loop_back),
         notice,
     });
     process::keep_from_children(listener.as_raw_fd());

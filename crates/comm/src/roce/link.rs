@@ -6,6 +6,7 @@ use super::flight::{BITS, Flight};
 use super::greeting::Greeting;
 use super::memory::Memory;
 use crate::half::sender::Outgoing;
+use crate::memory::Span;
 use crate::wire::{HEADER, MOST_BODY, WireError};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -218,6 +219,11 @@ impl Link {
         self.ring.say(&self.pair, self.tag, RING + self.said % SAYS, frame)?;
         self.said = self.said.wrapping_add(1);
         Ok(true)
+    }
+
+    /// Whether the processor may read what came: not memory of a GPU.
+    pub(crate) fn may_read(&self, body: Span) -> bool {
+        !self.memory.is_gpu(body)
     }
 
     /// The next frame that came, a header and perhaps a body. If it is data, its payload is in place.

@@ -5,6 +5,7 @@
 use super::tables::{Known, Pages, Tables};
 use crate::memory::Span;
 use crate::request::Status;
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weft_verbs::{Device, Region, VerbsError};
 
@@ -54,6 +55,28 @@ impl Memory {
         self.tables().hold(span, |pages| unsafe { self.register(pages) })
     }
 
+    /// Registers memory of a GPU for as long as what is returned is held: by its address, or where `file` is
+    /// given as so many bytes from an offset on of a DMA-BUF.
+    ///
+    /// # Safety
+    /// The memory stays where it is until then.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub(crate) unsafe fn hold_gpu(
+        &self,
+        span: Span,
+        file: Option<(BorrowedFd<'_>, u64)>,
+    ) -> Result<Arc<Region>, VerbsError> {
+        let device = &self.device;
+        self.tables().hold_exactly(span, |(start, len)| match file {
+            // SAFETY: as the caller says.
+            None => unsafe { Region::of_gpu(device, start, len) },
+            // SAFETY: as above.
+            Some((file, offset)) => unsafe { Region::of_dma_buf(device, file, offset, start, len) },
+        })
+    }
+
     /// Makes memory known for a request; the key by which peers name it.
     ///
     /// # Safety
@@ -69,6 +92,11 @@ impl Memory {
     /// The key by which our own posts name memory that was lent to a request under way.
     pub(crate) fn local_key(&self, span: Span) -> Option<u32> {
         self.tables().local_key(span)
+    }
+
+    /// Whether it was held as memory of a GPU.
+    pub(crate) fn is_gpu(&self, span: Span) -> bool {
+        self.tables().find_held(span).is_some_and(|region| region.is_gpu())
     }
 
     /// # Safety

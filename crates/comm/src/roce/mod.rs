@@ -8,6 +8,8 @@
 //! | [`nic`] | the device: opened, its completions, new links |
 //! | [`link`] | a queue pair: frames posted, frames come |
 //! | [`flight`] | which frames of it are where |
+//! | [`flush`] | what came is in the memory of a GPU |
+//! | [`gpu`] | whether a device reaches memory of GPUs |
 //!
 //! A lane over RoCE still has its connection. It carries the hello, whose answer connects the queue
 //! pair, and what is said until both sides know that they are. A data frame goes by the queue pair: its
@@ -23,12 +25,15 @@
 //! that acknowledgements go back the way that packets came.
 
 mod flight;
+mod flush;
+pub(crate) mod gpu;
 pub(crate) mod greeting;
 pub(crate) mod link;
 pub(crate) mod memory;
 pub(crate) mod nic;
 mod tables;
 
+pub(crate) use flush::{Flusher, LoopBack};
 pub(crate) use link::Link;
 pub(crate) use memory::Memory;
 pub(crate) use nic::Nic;

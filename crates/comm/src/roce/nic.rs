@@ -1,5 +1,6 @@
 //! A device: opened, its completions, new links.
 
+use super::LoopBack;
 use super::greeting::Greeting;
 use super::link::{Link, POSTS, RING, SAYS};
 use super::memory::Memory;
@@ -8,6 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 use weft_balance::enforce::label::label_of_port;
+use weft_balance::scheme::platform::Platform;
 use weft_verbs::{
     Address, Capacity, Completion, CompletionQueue, Device, Peer, QueuePair, Route, Timing, Verbs,
     VerbsError,
@@ -48,30 +50,13 @@ impl Nic {
         (device, port, gid_index): (&str, u8, Option<u8>),
         seed: [u8; 4],
     ) -> Result<Nic, VerbsError> {
-        if let Some(plan) = &config.plan {
-            // As `label_of_port` has it.
-            flow_label(*plan.source_ports.start())?;
-        }
-        let verbs = Verbs::load()?;
-        let (device, port, address) = match (device, gid_index) {
-            ("", _) => Device::find(&verbs, config.address)?,
-            (name, index) => {
-                let device = Device::open(&verbs, name)?;
-                let address = address(&device, port, index, config.address)?;
-                (device, port, address)
-            }
-        };
-        let state = device.port(port)?;
-        if !state.active {
-            let what = format!("port {port} of {} is down", device.name());
-            return Err(VerbsError::Device(what));
-        }
+        let (device, port, address, mtu) = find(config, (device, port, gid_index))?;
         let memory = Arc::new(Memory::new(device.clone()));
         let mut nic = Nic {
             device,
             port,
             address,
-            mtu: state.mtu as u16,
+            mtu,
             timing: Timing::within(config.path_time_out, RETRIES),
             traffic_class: config.dscp << 2,
             memory,
@@ -85,6 +70,13 @@ impl Nic {
     /// What it knows of memory.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
+    }
+
+    /// Itself as a peer.
+    pub(crate) fn loop_back(&self) -> LoopBack {
+        let Nic { device, port, address, mtu, timing, .. } = self;
+        let (device, port, address) = (device.clone(), *port, *address);
+        LoopBack { device, port, address, mtu: *mtu, timing: *timing }
     }
 
     /// Files that become readable when something ends, after [`Nic::arm`]. New ones come behind.
@@ -195,6 +187,40 @@ impl Nic {
         self.queues.push(queue.clone());
         Ok(queue)
     }
+}
+
+/// The device, port and address that `backend` of the configuration names, and the most payload of a packet
+/// there, if queue pairs do what the configuration asks for.
+pub(super) fn find(
+    config: &EndpointConfig,
+    (device, port, gid_index): (&str, u8, Option<u8>),
+) -> Result<(Arc<Device>, u8, Address, u16), VerbsError> {
+    if let Some(plan) = &config.plan {
+        let scheme = &plan.balance.scheme;
+        if let Some(what) = scheme.info().needs_beyond(Platform::Verbs) {
+            let (name, others) = (scheme.name(), Platform::Verbs.schemes());
+            return Err(VerbsError::Device(format!(
+                "queue pairs cannot do what {name} needs ({what}); use one of {others}"
+            )));
+        }
+        // As `label_of_port` has it.
+        flow_label(*plan.source_ports.start())?;
+    }
+    let verbs = Verbs::load()?;
+    let (device, port, address) = match device {
+        "" => Device::find(&verbs, config.address)?,
+        name => {
+            let device = Device::open(&verbs, name)?;
+            let address = address(&device, port, gid_index, config.address)?;
+            (device, port, address)
+        }
+    };
+    let state = device.port(port)?;
+    if !state.active {
+        let what = format!("port {port} of {} is down", device.name());
+        return Err(VerbsError::Device(what));
+    }
+    Ok((device, port, address, state.mtu as u16))
 }
 
 /// What makes packets leave from a port; of zero, any.

@@ -56,8 +56,24 @@ impl<R: Known> Tables<R> {
         span: Span,
         register: impl FnOnce(Pages) -> Result<R, E>,
     ) -> Result<Arc<R>, E> {
+        self.hold_pages(pages(span), register)
+    }
+
+    /// The same of memory whose pages are not the system's.
+    pub(super) fn hold_exactly<E>(
+        &mut self,
+        span: Span,
+        register: impl FnOnce(Pages) -> Result<R, E>,
+    ) -> Result<Arc<R>, E> {
+        self.hold_pages((span.start() as usize, span.len()), register)
+    }
+
+    fn hold_pages<E>(
+        &mut self,
+        pages: Pages,
+        register: impl FnOnce(Pages) -> Result<R, E>,
+    ) -> Result<Arc<R>, E> {
         self.held.retain(|_, region| region.strong_count() > 0);
-        let pages = pages(span);
         if let Some(region) = self.held.get(&pages).and_then(Weak::upgrade) {
             return Ok(region);
         }
@@ -103,7 +119,7 @@ impl<R: Known> Tables<R> {
         Some(lent.region.local_key())
     }
 
-    fn find_held(&self, span: Span) -> Option<Arc<R>> {
+    pub(super) fn find_held(&self, span: Span) -> Option<Arc<R>> {
         let mut live = self.held.range(up_to(span)).rev().filter_map(|(_, it)| it.upgrade());
         live.find(|region| region.covers(span))
     }
