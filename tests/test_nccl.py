@@ -13,6 +13,7 @@ from conftest import Weft
 
 PLUGIN = Path(__file__).parents[1] / "python/weft/libnccl-net-weft.so"
 DRIVER = Path(__file__).parent / "nccl/driver.c"
+SILENT = Path(__file__).parent / "nccl/silent.c"
 OPERATIONS = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"]
 SMALL = ["-b", "8", "-e", "32K", "-f", "64", "-n", "2", "-w", "1", "--chunk", "4K"]
 
@@ -88,6 +89,33 @@ def test_every_version_is_driven(weft: Weft, abi: str) -> None:
     first = lines[4].split()
     assert first[:5] == ["8", "2", "float", "sum", "-1"]
     assert first[-1] == "0"
+
+
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plugin whose `test` writes no sizes: ours, with that function in front."""
+    made = tmp_path_factory.mktemp("silent") / "libsilent.so"
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, SILENT, "-o", made, "-ldl"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("operation", ["all-reduce", "sendrecv"])
+def test_a_plugin_that_tells_no_sizes_is_measured(
+    weft: Weft, silent: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    """What was posted is taken for what came, and the results show whether it did."""
+    monkeypatch.setenv("INNER_PLUGIN", str(PLUGIN))
+    line = ["bench-net", "--op", operation, "--plugin", str(silent), "--json", *SMALL]
+    done = weft(*line)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [row["wrong"] for row in result["rows"]] == [0, 0, 0]
+    assert "Silent" in result["network"]
+    monkeypatch.setenv("HALVES", "1")
+    done = weft(*line)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["wrong"] > 0
 
 
 @pytest.mark.parametrize(

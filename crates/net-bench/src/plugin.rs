@@ -5,7 +5,7 @@
 use crate::network::{Handle, NetworkPlugin, Span};
 use crate::table::{Net, Part, Plugin};
 use crate::{BenchError, log};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use weft_nccl_abi::{CommAttributes, NetAttributes, UNDEFINED};
 
 /// A NIC of a plugin, after `init`.
@@ -22,6 +22,17 @@ pub struct Half {
     comm: *mut c_void,
     memory: Vec<*mut c_void>,
 }
+
+/// A send or receive under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Posted {
+    request: *mut c_void,
+    /// Bytes that were posted.
+    bytes: usize,
+}
+
+/// What `test` finds in the place of a size. Not all plugins write one.
+const UNTOLD: c_int = -1;
 
 impl PluginNetwork {
     /// Initialises the plugin and picks a NIC.
@@ -67,11 +78,15 @@ impl PluginNetwork {
         half.memory.iter().try_for_each(|memory| unsafe { self.net.deregister(half.comm, *memory) })
     }
 
-    fn test(&self, request: *mut c_void) -> Result<Option<usize>, BenchError> {
-        let mut sizes = [0; 8];
+    /// The size that the plugin tells, else what was posted: whether so much came the contents show.
+    fn test(&self, posted: Posted) -> Result<Option<usize>, BenchError> {
+        let mut sizes = [UNTOLD; 8];
         // SAFETY: callers keep a request only until it is done.
-        let done = unsafe { self.net.test(request, &mut sizes)? };
-        Ok(done.then(|| usize::try_from(sizes[0]).unwrap_or(usize::MAX)))
+        let done = unsafe { self.net.test(posted.request, &mut sizes)? };
+        Ok(done.then(|| match sizes[0] {
+            UNTOLD => posted.bytes,
+            told => usize::try_from(told).unwrap_or(usize::MAX),
+        }))
     }
 }
 
@@ -80,7 +95,7 @@ impl NetworkPlugin for PluginNetwork {
     type Connecting = Box<Handle>;
     type Sender = Half;
     type Receiver = Half;
-    type Request = *mut c_void;
+    type Request = Posted;
 
     fn describe(&self) -> String {
         self.about.clone()
@@ -124,11 +139,11 @@ impl NetworkPlugin for PluginNetwork {
         span: usize,
         part: Span,
         tag: i32,
-    ) -> Result<Option<*mut c_void>, BenchError> {
+    ) -> Result<Option<Posted>, BenchError> {
         let memory = sender.memory[span];
         // SAFETY: the caller sees to the memory.
         let request = unsafe { self.net.isend(sender.comm, part.start, part.len, tag, memory)? };
-        Ok((!request.is_null()).then_some(request))
+        Ok((!request.is_null()).then_some(Posted { request, bytes: part.len }))
     }
 
     unsafe fn irecv(
@@ -137,19 +152,19 @@ impl NetworkPlugin for PluginNetwork {
         span: usize,
         part: Span,
         tag: i32,
-    ) -> Result<Option<*mut c_void>, BenchError> {
+    ) -> Result<Option<Posted>, BenchError> {
         let memory = receiver.memory[span];
         let part = Part { start: part.start, len: part.len, tag, memory };
         // SAFETY: the caller sees to the memory.
         let request = unsafe { self.net.irecv(receiver.comm, &[part], false)? };
-        Ok((!request.is_null()).then_some(request))
+        Ok((!request.is_null()).then_some(Posted { request, bytes: part.len }))
     }
 
-    fn sent(&self, _: &mut Half, request: &*mut c_void) -> Result<Option<usize>, BenchError> {
+    fn sent(&self, _: &mut Half, request: &Posted) -> Result<Option<usize>, BenchError> {
         self.test(*request)
     }
 
-    fn received(&self, _: &mut Half, request: &*mut c_void) -> Result<Option<usize>, BenchError> {
+    fn received(&self, _: &mut Half, request: &Posted) -> Result<Option<usize>, BenchError> {
         self.test(*request)
     }
 

@@ -97,7 +97,8 @@ def bench_net(
     """Measure a network plugin of NCCL.
 
     It is used as NCCL uses it, without NCCL or a GPU. Columns and bus bandwidth are those of
-    nccl-tests; all results are checked. Sizes have units (2MB is 2,000,000 bytes, 2MiB is 2,097,152
+    nccl-tests; all results are checked, and where a plugin's test tells no sizes those that were
+    posted are taken. Sizes have units (2MB is 2,000,000 bytes, 2MiB is 2,097,152
     bytes), or are written as in nccl-tests: a number without a unit is bytes, and K, M and G are
     powers of 1024.
 
