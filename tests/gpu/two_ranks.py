@@ -1,9 +1,11 @@
 """Real NCCL, two ranks on one GPU, all of their traffic through Weft's plugin; sums are checked.
 
     python tests/gpu/two_ranks.py python/weft/libnccl-net-weft.so [--nccl FILE] [--config FILE]
+                                  [--gpu-direct]
 
 Needs PyTorch with CUDA and one GPU. NCCL from 2.30 on takes two ranks on a GPU when it is told to;
 before that each rank claims a host of its own. `--nccl` loads another libnccl.so.2 than PyTorch's.
+`--gpu-direct` wants an RDMA NIC that reads and writes the GPU's memory, whatever is between them.
 `make gpu-test` runs it. Exit code 0: all sums right and the network was Weft's; 1: not; 2: it
 could not run here, and why.
 """
@@ -25,6 +27,8 @@ REPEATS = 5
 LIMIT_S = 240
 NETWORK = "Using network Weft"
 """What NCCL logs when it has taken the plugin."""
+DIRECT = "GDRDMA"
+"""What it logs of a channel whose NIC reaches the GPU."""
 
 
 def main() -> int:
@@ -34,6 +38,7 @@ def main() -> int:
     order = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     order.add_argument("plugin", type=Path, help="libnccl-net-weft.so")
     order.add_argument("--nccl", type=Path, help="a libnccl.so.2")
+    order.add_argument("--gpu-direct", action="store_true", help="over RoCE, from GPU memory")
     order.add_argument("--config", type=Path, help="WEFT_CONFIG: a cluster or plan file")
     given = order.parse_args()
     missing = [
@@ -81,9 +86,11 @@ def start(given: argparse.Namespace, directory: Path) -> int:
         "NCCL_SOCKET_IFNAME": "lo",
         "WEFT_STATS": str(directory / "stats-%p.json"),
     }
+    if given.gpu_direct:
+        common |= {"WEFT_BACKEND": "roce", "NCCL_NET_GDR_LEVEL": "SYS", "NCCL_DMABUF_ENABLE": "1"}
     if given.config:
         common["WEFT_CONFIG"] = str(given.config.resolve())
-    else:
+    elif not given.gpu_direct:
         common.setdefault("WEFT_IFNAME", "lo")
     if given.nccl:
         common["LD_PRELOAD"] = str(given.nccl.resolve())
@@ -111,10 +118,11 @@ def start(given: argparse.Namespace, directory: Path) -> int:
             one.kill()
             codes.append(124)
     said = [log.read_text(errors="replace") for log in logs]
-    through = [NETWORK in text for text in said]
+    through = [NETWORK in text and (not given.gpu_direct or DIRECT in text) for text in said]
     for number, text in enumerate(said):
         print(f"--- rank {number}\n{text}", end="")
-    print(f"exit codes {codes}; through Weft: {through}")
+    how = " from GPU memory" if given.gpu_direct else ""
+    print(f"exit codes {codes}; through Weft{how}: {through}")
     return 0 if not any(codes) and all(through) else 1
 
 

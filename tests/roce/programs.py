@@ -10,8 +10,8 @@ from packages import run
 TOP = Path(__file__).parents[2]
 
 
-def build() -> list[Path]:
-    """Where cargo put all examples and the plugin, built if need be.
+def build(cache: Path) -> list[Path]:
+    """Where cargo put all examples and the plugin, built if need be; and what is preloaded.
 
     As `cargo test --workspace` builds them, so that nothing is built twice; and optimised, since
     emulated processors are slow enough. A test of the plugin has cargo build what NCCL loads.
@@ -25,4 +25,7 @@ def build() -> list[Path]:
             found.append(Path(message["executable"]))
         elif target.get("name") == "nccl_net_weft":
             found += [Path(name) for name in message["filenames"] if name.endswith(".so")]
-    return found
+    preloaded = cache / "dmabuf.so"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-O1", "-shared", "-fPIC"]
+    run(["cc", *flags, str(Path(__file__).with_name("dmabuf.c")), "-o", str(preloaded)])
+    return [*found, preloaded]

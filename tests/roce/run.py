@@ -29,7 +29,7 @@ def main() -> int:
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
         root = packages.unpack(CACHE)
-        guest.build(root, programs.build(), CACHE / "initramfs")
+        guest.build(root, programs.build(CACHE), CACHE / "initramfs")
         built = time.monotonic()
         said = guest.boot(root, CACHE / "initramfs", OUT / "guest.log", MOST_SECONDS)
     except packages.Missing as missing:

@@ -69,6 +69,15 @@ capture
 ranks plugin v12 all-reduce 2 0 4 100000 4000000
 captured plugin
 
+# Memory of GPUs: Soft-RoCE takes no DMA-BUF, and says so; then with a call that maps them.
+gpu_memory() {
+	WEFT_HOST=h1,h2 timeout 60 gpu_memory /lib/libnccl_net_weft.so 0 1 4 1000001 2>&1
+}
+echo "== host"
+gpu_memory
+echo "== gpu"
+LD_PRELOAD=/lib/dmabuf.so gpu_memory
+
 echo "== old"
 capture
 ranks old v8 all-to-all 1 3000000

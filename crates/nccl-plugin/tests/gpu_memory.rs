@@ -51,7 +51,7 @@ fn with_device(test: &str, variables: &[(&str, &str)]) -> bool {
 }
 
 fn gpu() -> GpuMemory {
-    GpuMemory::new(ROOM).expect("there is memory")
+    GpuMemory::new(ROOM).expect("there is memory").as_dma_buf()
 }
 
 /// A part of it, as receives and flushes want it.
@@ -76,6 +76,8 @@ fn what_goes_from_gpu_to_gpu_is_there_after_a_flush() {
         assert_eq!(about.pointer_support, POINTER_HOST | POINTER_DMABUF, "{version:?}");
         let pair = Pair::new(&net, 100);
         let (mut from, mut to) = (gpu(), gpu());
+        let kind = if to.is_dma_buf() { "DMA-BUFs" } else { "files: no /dev/udmabuf here" };
+        println!("{version:?}: between {kind}");
         let sends = register(&net, pair.send, &from).expect("it registers");
         let receives = register(&net, pair.receive, &to).expect("it registers");
         for (message, len) in [1, 4_096, 300_001, ROOM].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Memory that stands for a GPU's, where there is none: a file in memory, of `/dev/udmabuf` a DMA-BUF of it. Its
+//! Memory that stands for a GPU's, where there is none: a file in memory, or a DMA-BUF of it. Its
 //! addresses are those that the GPU would have; the processor finds nothing there, and dies where it looks.
 
 #![expect(unsafe_code, reason = "maps memory")]
@@ -20,7 +20,7 @@ pub struct GpuMemory {
 }
 
 impl GpuMemory {
-    /// So many bytes, whole pages.
+    /// So many bytes, whole pages, of a file.
     ///
     /// # Errors
     /// If the system has no memory.
@@ -37,9 +37,16 @@ impl GpuMemory {
         let view = map(len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, &memory)?;
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let start = map(len, libc::PROT_NONE, nothing, &memory)?;
-        let dma_buf = dma_buf_of(&memory, len);
-        let is_dma_buf = dma_buf.is_some();
-        Ok(GpuMemory { start, view, len, file: dma_buf.unwrap_or(memory), is_dma_buf })
+        Ok(GpuMemory { start, view, len, file: memory, is_dma_buf: false })
+    }
+
+    /// The same as a DMA-BUF of the kernel, where it has `/dev/udmabuf`.
+    #[must_use]
+    pub fn as_dma_buf(mut self) -> GpuMemory {
+        if let Some(made) = dma_buf_of(&self.file, self.len) {
+            (self.file, self.is_dma_buf) = (made, true);
+        }
+        self
     }
 
     /// Where it begins, by the GPU's count.
