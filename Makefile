@@ -270,4 +270,5 @@ system-packages:  ## installs what some tests need (Debian): Chromium, iproute2,
 	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
-	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out dist
+	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find python tests bench packaging crates -name __pycache__ -prune -exec rm -rf {} +
