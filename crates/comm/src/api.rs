@@ -10,7 +10,8 @@ use crate::request::{ChannelState, Status};
 use crate::roce::Flusher;
 use crate::wire::Slot;
 use crate::{
-    CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Process, Statistics,
+    CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Notes, Process,
+    Statistics,
 };
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -199,6 +200,12 @@ impl Endpoint {
         let held = unsafe { memory.hold(Span::new(start, len)) };
         let held = held.map_err(|error| CommError::System(error.to_string()))?;
         Ok(Region { held: Some(held), process })
+    }
+
+    /// From now on requests of new channels keep notes ([`Request::notes`]), which takes a little time and
+    /// memory.
+    pub fn keep_notes(&self) {
+        self.shared.notes.store(true, Ordering::Relaxed);
     }
 
     /// Why it does without RDMA although it was to have it: a line for the log.
@@ -463,5 +470,14 @@ impl Request {
             },
             Under::Flush(flusher, number) => Ok(flusher.is_done(*number)?.then(Sizes::default)),
         }
+    }
+
+    /// Takes what happened to it so far; nothing where no notes are kept.
+    pub fn notes(&self) -> Notes {
+        let mut taken = Notes::default();
+        if let Under::Way { status, .. } = &self.0 {
+            status.note(|notes| taken = std::mem::take(notes));
+        }
+        taken
     }
 }

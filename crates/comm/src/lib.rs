@@ -14,6 +14,7 @@
 //! | `roce` | frames over queue pairs, where there are RDMA NICs |
 //! | `engine` | the thread of an endpoint: sockets, lanes that die and come back, the planner |
 //! | [`statistics`] | what was counted, by peer and path |
+//! | [`notes`] | what happened to a message, where somebody asks |
 //!
 //! `half`, `stream` and `wire` have no clock and no sockets. Payload is copied by the system alone:
 //! it is written from where the sender has it, and read to where the receiver wants it.
@@ -25,6 +26,7 @@ mod error;
 pub mod half;
 pub mod handle;
 mod memory;
+pub mod notes;
 mod process;
 mod queue;
 mod request;
@@ -45,6 +47,7 @@ pub use config::{Backend, Checksum, EndpointConfig, Hint, PathPlan};
 pub use error::CommError;
 pub use handle::{HANDLE, Handle};
 pub use memory::Span;
+pub use notes::Notes;
 pub use process::Process;
 pub use roce::gpu::GpuAccess;
 pub use shared_ports::SharedPorts;

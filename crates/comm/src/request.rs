@@ -1,9 +1,9 @@
 //! A send or receive, as the application sees it and as the engine does.
 
 use crate::threads::{AtomicBool, AtomicU8, AtomicUsize};
-use crate::{CommError, MOST_BUFFERS, Process, Sizes};
+use crate::{CommError, MOST_BUFFERS, Notes, Process, Sizes};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const PENDING: u8 = 0;
 const DONE: u8 = 1;
@@ -16,6 +16,8 @@ pub(crate) struct Status {
     state: AtomicU8,
     count: AtomicUsize,
     sizes: [AtomicUsize; MOST_BUFFERS],
+    /// What happened to it, where somebody wants to know.
+    notes: Option<Box<Mutex<Notes>>>,
     channel: Arc<ChannelState>,
 }
 
@@ -34,12 +36,18 @@ pub(crate) struct ChannelState {
     dead: Arc<AtomicBool>,
     /// Whose engine it is.
     process: Process,
+    /// Its requests keep notes.
+    notes: bool,
 }
 
 impl ChannelState {
     /// Of a channel of an engine that says by `dead` that it is gone.
-    pub(crate) fn new(dead: Arc<AtomicBool>, process: Process) -> ChannelState {
-        ChannelState { dead, process, ..ChannelState::default() }
+    pub(crate) fn new(dead: Arc<AtomicBool>, process: Process, notes: bool) -> ChannelState {
+        ChannelState { dead, process, notes, ..ChannelState::default() }
+    }
+    /// Whether its requests keep notes.
+    pub(crate) fn keeps_notes(&self) -> bool {
+        self.notes
     }
     /// Whether this process has the engine, and is no child of the one that has.
     pub(crate) fn is_here(&self) -> bool {
@@ -77,7 +85,14 @@ impl ChannelState {
 impl Status {
     pub(crate) fn new(channel: Arc<ChannelState>) -> Arc<Status> {
         let (state, count) = (AtomicU8::new(PENDING), AtomicUsize::new(0));
-        Arc::new(Status { state, count, sizes: Default::default(), channel })
+        let notes = channel.notes.then(Box::default);
+        Arc::new(Status { state, count, sizes: Default::default(), notes, channel })
+    }
+    /// Notes something, where notes are kept.
+    pub(crate) fn note(&self, what: impl FnOnce(&mut Notes)) {
+        if let Some(notes) = &self.notes {
+            what(&mut notes.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
     pub(crate) fn finish(&self, sizes: &Sizes) {
         for (to, from) in self.sizes.iter().zip(&sizes.sizes).take(sizes.count) {

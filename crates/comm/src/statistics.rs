@@ -259,11 +259,12 @@ fn write_line(out: &mut String, name: &str, labels: &str, value: u64) {
 fn or_empty(number: Option<u32>) -> String {
     number.map_or(String::new(), |number| number.to_string())
 }
-fn path_name(path: PathId) -> String {
+/// A path as people and files have it: `3.0`.
+pub fn path_name(path: PathId) -> String {
     format!("{}.{}", path.first(), path.second())
 }
 /// A name between quotes, in Prometheus and in JSON alike.
-fn label(name: &str) -> String {
+pub fn label(name: &str) -> String {
     let plain = |c: char| !c.is_control();
     name.chars()
         .filter(|c| plain(*c))

@@ -24,7 +24,7 @@ pub use catalogue::catalogue;
 pub use interfaces::Interface;
 pub use keeper::{KeptPaths, PathKeeper};
 pub use scheme::DIFFERENT;
-pub use variables::{Log, VARIABLES, Variable};
+pub use variables::{Log, VARIABLES, Variable, profile_directory};
 pub use weft_comm::EndpointConfig;
 
 use std::net::SocketAddr;

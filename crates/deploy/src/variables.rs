@@ -118,8 +118,20 @@ pub const VARIABLES: &[Variable] = &[
         "statistics are served here, as 127.0.0.1:9400, or written into this directory, as \
          /run/weft-counters; processes of a host take one port or file each",
     ),
+    variable(
+        "WEFT_PROFILE",
+        "none",
+        "into this directory each process writes what happens to messages, with NCCL's own events, as a trace \
+         for Perfetto and weft trace",
+    ),
     variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
 ];
+
+/// The directory of [`WEFT_PROFILE`](VARIABLES), if it is set.
+pub fn profile_directory() -> Option<PathBuf> {
+    let text = std::env::var("WEFT_PROFILE").ok()?;
+    Some(text.trim()).filter(|text| !text.is_empty()).map(PathBuf::from)
+}
 
 /// A key that is shorter can be guessed.
 const LEAST_KEY: usize = 16;

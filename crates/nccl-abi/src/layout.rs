@@ -1,6 +1,13 @@
 //! Sizes and offsets as the C compilers that build NCCL lay them out, asserted at compile time.
 //! The numbers are those of 64-bit Linux; none is computed from the types here.
 
+use crate::profiler::{
+    AboutV3, AboutV4, AboutV5, CollectiveCall, CollectiveV3, CollectiveV4, CollectiveV5,
+    DescriptorV3, DescriptorV4, DescriptorV5, GroupCall, KernelChannelV3, KernelChannelV4,
+    KernelLaunch, NetworkEvent, P2pCall, P2pV3, P2pV4, P2pV5, ProfilerV3, ProfilerV4, ProfilerV5,
+    ProxyOperation, ProxyStep, StateArguments,
+};
+use crate::tuner::{TunerV4, TunerV5};
 use crate::vtable::{NetV8, NetV9, NetV10, NetV11, NetV12};
 use crate::{
     CommAttributes, CommConfig, DeviceHandle, NcclResult, NetAttributes, PropertiesV8,
@@ -66,3 +73,52 @@ table_laid_out!(NetV9, 160, { make_v_device: 152 });
 table_laid_out!(NetV10, 160, { make_v_device: 152 });
 table_laid_out!(NetV11, 176, { make_v_device: 152, finalize: 160, set_net_attr: 168 });
 table_laid_out!(NetV12, 176, { make_v_device: 152, finalize: 160, set_net_attr: 168 });
+
+laid_out!(CollectiveV3, 96, 8, {
+    name: 0, communicator: 8, sequence: 16, function: 24, send: 32, receive: 40, count: 48, root: 56,
+    datatype: 64, channels: 72, warps: 73, algorithm: 80, protocol: 88,
+});
+laid_out!(CollectiveV4, 80, 8, {
+    sequence: 0, function: 8, send: 16, receive: 24, count: 32, root: 40, datatype: 48,
+    channels: 56, warps: 57, algorithm: 64, protocol: 72,
+});
+laid_out!(CollectiveV5, 88, 8, { base: 0, group: 80 });
+laid_out!(P2pV3, 56, 8, {
+    name: 0, communicator: 8, function: 16, buffer: 24, datatype: 32, count: 40, peer: 48,
+});
+laid_out!(P2pV4, 40, 8, {
+    function: 0, buffer: 8, datatype: 16, count: 24, peer: 32, channels: 36,
+});
+laid_out!(P2pV5, 48, 8, { base: 0, group: 40 });
+laid_out!(ProxyOperation, 24, 4, {
+    process: 0, channel: 4, peer: 8, steps: 12, chunk: 16, sends: 20,
+});
+laid_out!(ProxyStep, 4, 4, { step: 0 });
+laid_out!(KernelChannelV3, 1, 1, { channel: 0 });
+laid_out!(KernelChannelV4, 16, 8, { channel: 0, timer: 8 });
+laid_out!(NetworkEvent, 16, 8, { plugin: 0, data: 8 });
+laid_out!(GroupCall, 8, 4, { captured: 0, depth: 4 });
+laid_out!(CollectiveCall, 48, 8, {
+    function: 0, count: 8, datatype: 16, root: 24, stream: 32, captured: 40,
+});
+laid_out!(P2pCall, 40, 8, { function: 0, count: 8, datatype: 16, stream: 24, captured: 32 });
+laid_out!(KernelLaunch, 8, 8, { stream: 0 });
+laid_out!(AboutV3, 96, 8, {});
+laid_out!(AboutV4, 80, 8, {});
+laid_out!(AboutV5, 88, 8, {});
+laid_out!(DescriptorV3, 120, 8, { kind: 0, parent: 8, rank: 16, about: 24 });
+laid_out!(DescriptorV4, 104, 8, { kind: 0, parent: 8, rank: 16, about: 24 });
+laid_out!(DescriptorV5, 112, 8, { kind: 0, parent: 8, rank: 16, about: 24 });
+laid_out!(StateArguments, 8, 8, { value: 0 });
+
+macro_rules! profiler_laid_out {
+    ($($type:ty),*) => {
+        $(laid_out!($type, 48, 8, {
+            name: 0, init: 8, start_event: 16, stop_event: 24, record_state: 32, finalize: 40,
+        });)*
+    };
+}
+
+profiler_laid_out!(ProfilerV3, ProfilerV4, ProfilerV5);
+laid_out!(TunerV4, 32, 8, { name: 0, init: 8, get_coll_info: 16, finalize: 24 });
+laid_out!(TunerV5, 32, 8, { name: 0, init: 8, get_coll_info: 16, finalize: 24 });

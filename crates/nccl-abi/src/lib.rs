@@ -1,5 +1,6 @@
 //! NCCL's interface to network plugins (`ncclNet`), versions 8 to 12, as Rust types: layouts of
-//! structures, signatures of functions, numbers. No code.
+//! structures, signatures of functions, numbers. No code. [`profiler`] and [`tuner`] have the same of NCCL's
+//! other plugins.
 //!
 //! A plugin exports one static table of functions a version, under the names in [`Version::symbol`];
 //! NCCL takes the newest that it knows. Which NCCL that is:
@@ -21,8 +22,10 @@
 mod attributes;
 mod layout;
 mod log;
+pub mod profiler;
 mod properties;
 mod result;
+pub mod tuner;
 pub mod vtable;
 
 pub use attributes::{

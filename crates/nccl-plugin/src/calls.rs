@@ -12,7 +12,9 @@ use crate::objects::{Comm, Memory, Slot, at, give, take};
 use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use weft_comm::{Buffer, GpuMemory, HANDLE, Handle, Hint, MOST_BUFFERS, Region};
+use weft_comm::{
+    Buffer, GpuMemory, HANDLE, Handle, Hint, MOST_BUFFERS, RecvChannel, Region, SendChannel,
+};
 use weft_nccl_abi::{NetAttributes, POINTER_CUDA, POINTER_HOST};
 
 type Outcome = Result<(), Failure>;
@@ -77,7 +79,8 @@ pub(crate) unsafe fn listen(
     let (listener, Handle(bytes)) = endpoint.listen()?;
     // SAFETY: NCCL's handles have room for so many bytes.
     unsafe { handle.cast::<[u8; HANDLE]>().write_unaligned(bytes) };
-    *comm = give(Comm::Listen(listener, endpoint));
+    let messages = core.messages(device);
+    *comm = give(Comm::Listen(listener, endpoint, messages));
     Ok(())
 }
 
@@ -99,18 +102,19 @@ pub(crate) unsafe fn connect(
     // SAFETY: as above; NCCL gives the same bytes again, and lets plugins keep their state in them.
     unsafe { handle.cast::<[u8; HANDLE]>().write_unaligned(bytes.0) };
     if let Some((channel, endpoint)) = outcome? {
-        *comm = give(Comm::sending(channel, endpoint));
+        *comm = give(Comm::sending(channel, endpoint, core.messages(device)));
     }
     Ok(())
 }
 
 pub(crate) unsafe fn accept(listener: *mut c_void, comm: *mut *mut c_void) -> Outcome {
     // SAFETY: as at the top.
-    let (listener, endpoint) = unsafe { at::<Comm>(listener, "listenComm")? }.as_listener()?;
+    let (listener, endpoint, messages) =
+        unsafe { at::<Comm>(listener, "listenComm")? }.as_listener()?;
     // SAFETY: a place for one pointer.
     let comm = unsafe { comm.as_mut() }.ok_or(Failure::Null("recvComm"))?;
     *comm = match listener.try_accept()? {
-        Some(channel) => give(Comm::receiving(channel, endpoint.clone())),
+        Some(channel) => give(Comm::receiving(channel, endpoint.clone(), messages.clone())),
         None => std::ptr::null_mut(),
     };
     Ok(())
@@ -180,6 +184,7 @@ pub(crate) unsafe fn isend(
     size: usize,
     tag: c_int,
     memory: *mut c_void,
+    profile: *mut c_void,
     request: *mut *mut c_void,
 ) -> Outcome {
     // SAFETY: as at the top; a place for one pointer.
@@ -189,15 +194,19 @@ pub(crate) unsafe fn isend(
     fits(data, size)?;
     // SAFETY: as at the top.
     let region = unsafe { region(memory) };
-    let slot = comm.as_sender()?.post(|channel| {
+    let post = |channel: &SendChannel| {
         // SAFETY: NCCL leaves the memory alone until the request is done.
         unsafe { channel.isend(data.cast_const().cast(), size, tag, region).map_err(Failure::from) }
-    })?;
+    };
+    // SAFETY: the profiler's handle came with the send.
+    let slot =
+        comm.as_sender()?.post(post, |messages| unsafe { messages.begin(profile, true, tag) })?;
     *request = slot.cast_mut().cast();
     Ok(())
 }
 
 /// `size_at` reads the size of a buffer, whose width differs between versions.
+#[expect(clippy::too_many_arguments, reason = "NCCL's")]
 pub(crate) unsafe fn irecv(
     comm: *mut c_void,
     count: c_int,
@@ -205,6 +214,7 @@ pub(crate) unsafe fn irecv(
     size_at: impl Fn(usize) -> Result<usize, Failure>,
     tags: *mut c_int,
     memory: *mut *mut c_void,
+    profiles: *mut *mut c_void,
     request: *mut *mut c_void,
 ) -> Outcome {
     // SAFETY: as at the top; a place for one pointer.
@@ -232,9 +242,15 @@ pub(crate) unsafe fn irecv(
         let region = unsafe { region(key) };
         *buffer = Buffer { start: start.cast(), len, tag, region };
     }
-    let slot = comm.as_receiver()?.post(|channel| {
+    let post = |channel: &RecvChannel| {
         // SAFETY: NCCL leaves the memory alone until the request is done.
         unsafe { channel.irecv(&buffers[..count]).map_err(Failure::from) }
+    };
+    // Several buffers are one message here, and belong to the first one's step.
+    // SAFETY: an array of `count` handles that came with the receive, or null.
+    let slot = comm.as_receiver()?.post(post, |messages| unsafe {
+        let profile = profiles.as_ref().map_or(std::ptr::null_mut(), |first| *first);
+        messages.begin(profile, false, buffers[0].tag)
     })?;
     *request = slot.cast_mut().cast();
     Ok(())
@@ -266,7 +282,8 @@ pub(crate) unsafe fn flush(
     });
     // Host memory is coherent: nothing to wait for.
     let Some((start, region)) = last else { return Ok(()) };
-    let slot = comm.post(|channel| channel.flush(region, start).map_err(Failure::from))?;
+    let post = |channel: &RecvChannel| channel.flush(region, start).map_err(Failure::from);
+    let slot = comm.post(post, |_| None)?;
     if slot.is_null() {
         // Null would say that all is there.
         return Err(Failure::Usage("more flushes under way than receives can be".into()));

@@ -2,6 +2,7 @@
 
 use crate::boundary::Failure;
 use crate::nic::Nic;
+use crate::profile::{self, message::Messages};
 use crate::watch::{self, Watch};
 use crate::{forked, logger};
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weft_comm::{Connecting, Endpoint, HANDLE, Handle, Hint};
 use weft_deploy::{Deployment, KeptPaths};
+use weft_nccl_abi::Profiler;
 
 /// NICs and whoever watches them. It goes when the last communicator does.
 pub(crate) struct Core {
@@ -40,6 +42,15 @@ fn take_note(handle: &mut Handle) -> u64 {
     let note = handle.0[NOTE].try_into().expect("eight");
     handle.0[NOTE].fill(0);
     u64::from_ne_bytes(note)
+}
+
+/// How NCCL begins events of network plugins, from version 10 on.
+static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
+
+/// Takes NCCL's function for events of network plugins.
+pub(crate) fn set_profiler(profiler: Option<Profiler>) {
+    let mut current = PROFILER.lock().unwrap_or_else(PoisonError::into_inner);
+    *current = profiler.or(*current);
 }
 
 static CURRENT: Mutex<Weak<Core>> = Mutex::new(Weak::new());
@@ -91,6 +102,7 @@ impl Core {
         for nic in &nics {
             logger::info(&nic.describe(&scheme));
         }
+        profile::start()?;
         let watch = Watch::start(stats, prometheus, nics.clone())?;
         let paths = paths.map(|paths| paths.start(logger::warn)).transpose();
         let paths = paths.map_err(|error| Failure::Setup(error.to_string()))?;
@@ -117,10 +129,20 @@ impl Core {
             return Ok(endpoint.clone());
         }
         let endpoint = nic.open()?;
+        if profile::recording().is_some() {
+            endpoint.keep_notes();
+        }
         if let Some(hint) = *self.hint.lock().unwrap_or_else(PoisonError::into_inner) {
             endpoint.hint(hint);
         }
         Ok(endpoint)
+    }
+
+    /// How messages of a NIC are recorded, if they are.
+    pub(crate) fn messages(&self, device: i32) -> Option<Messages> {
+        let recorder = profile::recording()?;
+        let profiler = *PROFILER.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Messages::new(recorder, profiler, &self.nic(device).ok()?.device.name))
     }
 
     /// Tells all NICs what traffic is to come, those too that are opened later.

@@ -1,4 +1,5 @@
-//! `libnccl-net-weft.so`: Weft as NCCL's network, in versions 8 to 12 of its plugin interface.
+//! `libnccl-net-weft.so`: Weft as NCCL's network, in versions 8 to 12 of its plugin interface, and as its
+//! profiler, versions 3 to 5.
 //!
 //! NCCL finds it by `NCCL_NET_PLUGIN`, takes the newest table that it knows, and drives it from a
 //! thread of its own. All that happens on wires happens in `weft-comm`; what is here is the border:
@@ -11,6 +12,7 @@
 //! | `objects` | communicators, memory and requests as the pointers that NCCL keeps |
 //! | `boundary` | panics and errors to results, with one line in NCCL's log |
 //! | `logger` | NCCL's logger |
+//! | [`profile`] | what happens to messages, with NCCL's own events, to a file |
 //! | `watch`, `changes`, `http`, `directory` | statistics to a file and to Prometheus, what changed to the log |
 //!
 //! # What it relies on
@@ -32,5 +34,6 @@ mod http;
 mod logger;
 mod nic;
 mod objects;
+pub mod profile;
 pub mod versions;
 mod watch;

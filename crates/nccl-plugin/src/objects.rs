@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "pointers that NCCL keeps become references again")]
 
 use crate::boundary::Failure;
+use crate::profile::message::{Message, Messages};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use weft_comm::{
 
 /// `listenComm`, `sendComm` and `recvComm`. Fields are dropped in their order.
 pub(crate) enum Comm {
-    Listen(Listener, Arc<Endpoint>),
+    Listen(Listener, Arc<Endpoint>, Option<Messages>),
     Send(Half<SendChannel>),
     Receive(Half<RecvChannel>),
 }
@@ -33,8 +34,17 @@ pub(crate) struct Half<C> {
 pub(crate) struct Memory(pub(crate) Region);
 
 /// `request`: a place for one under way.
-#[derive(Default)]
-pub(crate) struct Slot(Mutex<Option<Request>>);
+pub(crate) struct Slot {
+    place: Mutex<Option<UnderWay>>,
+    /// How it is recorded, if it is.
+    messages: Option<Arc<Messages>>,
+}
+
+/// A request, and what is recorded of it.
+struct UnderWay {
+    request: Request,
+    message: Option<Message>,
+}
 
 /// NCCL may call from several threads, and close from another than it opened.
 const _: () = {
@@ -45,26 +55,34 @@ const _: () = {
 };
 
 impl<C> Half<C> {
-    fn new(channel: C, endpoint: Arc<Endpoint>, requests: usize) -> Half<C> {
-        let slots = (0..requests).map(|_| Slot::default()).collect();
+    fn new(
+        channel: C,
+        endpoint: Arc<Endpoint>,
+        requests: usize,
+        messages: Option<Messages>,
+    ) -> Half<C> {
+        let messages = messages.map(Arc::new);
+        let slot = |_| Slot { place: Mutex::new(None), messages: messages.clone() };
+        let slots = (0..requests).map(slot).collect();
         Half { slots, next: AtomicUsize::new(0), channel, endpoint }
     }
 
-    /// Posts into a free slot, if there is one and the channel takes more. The pointer is the request.
+    /// Posts into a free slot, if there is one and the channel takes more. The pointer is the request. `begin`
+    /// begins the record of it, where there is one.
     pub(crate) fn post(
         &self,
         post: impl FnOnce(&C) -> Result<Option<Request>, Failure>,
+        begin: impl FnOnce(&Messages) -> Option<Message>,
     ) -> Result<*const Slot, Failure> {
         let first = self.next.load(Ordering::Relaxed);
         for step in 0..self.slots.len() {
             let at = (first + step) % self.slots.len();
             let slot = &self.slots[at];
-            let mut place = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = slot.place.lock().unwrap_or_else(PoisonError::into_inner);
             if place.is_none() {
-                *place = post(&self.channel)?;
-                if place.is_none() {
-                    break;
-                }
+                let Some(request) = post(&self.channel)? else { break };
+                let message = slot.messages.as_deref().and_then(begin);
+                *place = Some(UnderWay { request, message });
                 self.next.store(at + 1, Ordering::Relaxed);
                 return Ok(slot);
             }
@@ -76,11 +94,19 @@ impl<C> Half<C> {
 impl Slot {
     /// The sizes if it is done; then the slot is free again.
     pub(crate) fn test(&self) -> Result<Option<Sizes>, Failure> {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(request) = place.as_ref() else {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(UnderWay { request, message }) = place.as_mut() else {
             return Err(Failure::Argument("the request is over".into()));
         };
-        let sizes = request.test()?;
+        let outcome = request.test();
+        if !matches!(outcome, Ok(None))
+            && let (Some(message), Some(messages)) = (message.take(), &self.messages)
+        {
+            let came = outcome.as_ref().ok().and_then(Option::as_ref);
+            let sizes = came.map(|came| &came.sizes[..came.count]);
+            messages.end(&message, &request.notes(), sizes);
+        }
+        let sizes = outcome?;
         if sizes.is_some() {
             *place = None;
         }
@@ -89,18 +115,29 @@ impl Slot {
 }
 
 impl Comm {
-    pub(crate) fn sending(channel: SendChannel, endpoint: Arc<Endpoint>) -> Comm {
-        Comm::Send(Half::new(channel, endpoint, MOST_REQUESTS * MOST_BUFFERS))
+    pub(crate) fn sending(
+        channel: SendChannel,
+        endpoint: Arc<Endpoint>,
+        messages: Option<Messages>,
+    ) -> Comm {
+        Comm::Send(Half::new(channel, endpoint, MOST_REQUESTS * MOST_BUFFERS, messages))
     }
 
-    pub(crate) fn receiving(channel: RecvChannel, endpoint: Arc<Endpoint>) -> Comm {
+    pub(crate) fn receiving(
+        channel: RecvChannel,
+        endpoint: Arc<Endpoint>,
+        messages: Option<Messages>,
+    ) -> Comm {
         // Each may be followed by a flush.
-        Comm::Receive(Half::new(channel, endpoint, 2 * MOST_REQUESTS))
+        Comm::Receive(Half::new(channel, endpoint, 2 * MOST_REQUESTS, messages))
     }
 
-    pub(crate) fn as_listener(&self) -> Result<(&Listener, &Arc<Endpoint>), Failure> {
+    /// With how messages of its channels are recorded.
+    pub(crate) fn as_listener(
+        &self,
+    ) -> Result<(&Listener, &Arc<Endpoint>, &Option<Messages>), Failure> {
         match self {
-            Comm::Listen(listener, endpoint) => Ok((listener, endpoint)),
+            Comm::Listen(listener, endpoint, messages) => Ok((listener, endpoint, messages)),
             _ => Err(Failure::Argument("the communicator does not listen".into())),
         }
     }
@@ -139,7 +176,7 @@ impl Comm {
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
         match self {
-            Comm::Listen(_, endpoint) => endpoint,
+            Comm::Listen(_, endpoint, _) => endpoint,
             Comm::Send(half) => &half.endpoint,
             Comm::Receive(half) => &half.endpoint,
         }

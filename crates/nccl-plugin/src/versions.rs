@@ -7,11 +7,11 @@
 
 use crate::boundary::{Failure, enter};
 use crate::calls::{self, Context, LARGEST};
-use crate::core::Core;
+use crate::core::{self, Core};
 use crate::logger;
 use crate::objects::{Comm, at, give};
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use weft_comm::MOST_BUFFERS;
 use weft_nccl_abi::{
     CommConfig, DEVICE_HOST, DEVICE_INVALID_VERSION, DeviceHandle, Logger, NcclResult,
@@ -40,8 +40,9 @@ unsafe extern "C" fn init_v8(log: Option<Logger>) -> NcclResult {
     enter("init", Core::acquire_forever)
 }
 
-unsafe extern "C" fn init_v10(log: Option<Logger>, _: Option<Profiler>) -> NcclResult {
+unsafe extern "C" fn init_v10(log: Option<Logger>, profiler: Option<Profiler>) -> NcclResult {
     logger::set(log);
+    core::set_profiler(profiler);
     enter("init", Core::acquire_forever)
 }
 
@@ -50,9 +51,10 @@ unsafe extern "C" fn init_v11(
     _comm: u64,
     _config: *mut CommConfig,
     log: Option<Logger>,
-    _: Option<Profiler>,
+    profiler: Option<Profiler>,
 ) -> NcclResult {
     logger::set(log);
+    core::set_profiler(profiler);
     enter("init", || {
         // SAFETY: a place for one pointer.
         let context = unsafe { context.as_mut() }.ok_or(Failure::Null("ctx"))?;
@@ -271,7 +273,7 @@ unsafe extern "C" fn isend_v8(
     memory: *mut c_void,
     request: *mut *mut c_void,
 ) -> NcclResult {
-    call!("isend", calls::isend(comm, data, bytes(size)?, tag, memory, request))
+    call!("isend", calls::isend(comm, data, bytes(size)?, tag, memory, null_mut(), request))
 }
 
 unsafe extern "C" fn isend_v9(
@@ -282,7 +284,7 @@ unsafe extern "C" fn isend_v9(
     memory: *mut c_void,
     request: *mut *mut c_void,
 ) -> NcclResult {
-    call!("isend", calls::isend(comm, data, size, tag, memory, request))
+    call!("isend", calls::isend(comm, data, size, tag, memory, null_mut(), request))
 }
 
 unsafe extern "C" fn isend_v10(
@@ -291,10 +293,10 @@ unsafe extern "C" fn isend_v10(
     size: usize,
     tag: c_int,
     memory: *mut c_void,
-    _profile: *mut c_void,
+    profile: *mut c_void,
     request: *mut *mut c_void,
 ) -> NcclResult {
-    call!("isend", calls::isend(comm, data, size, tag, memory, request))
+    call!("isend", calls::isend(comm, data, size, tag, memory, profile, request))
 }
 
 unsafe extern "C" fn irecv_v8(
@@ -308,7 +310,7 @@ unsafe extern "C" fn irecv_v8(
 ) -> NcclResult {
     call!("irecv", {
         let size = |index| bytes(read(sizes, index)?);
-        calls::irecv(comm, count, data, size, tags, memory, request)
+        calls::irecv(comm, count, data, size, tags, memory, null_mut(), request)
     })
 }
 
@@ -322,7 +324,8 @@ unsafe extern "C" fn irecv_v9(
     request: *mut *mut c_void,
 ) -> NcclResult {
     call!("irecv", {
-        calls::irecv(comm, count, data, |index| read(sizes, index), tags, memory, request)
+        let size = |index| read(sizes, index);
+        calls::irecv(comm, count, data, size, tags, memory, null_mut(), request)
     })
 }
 
@@ -333,11 +336,13 @@ unsafe extern "C" fn irecv_v10(
     sizes: *mut usize,
     tags: *mut c_int,
     memory: *mut *mut c_void,
-    _profile: *mut *mut c_void,
+    profiles: *mut *mut c_void,
     request: *mut *mut c_void,
 ) -> NcclResult {
-    // SAFETY: as `irecv_v9`, which enters.
-    unsafe { irecv_v9(comm, count, data, sizes, tags, memory, request) }
+    call!("irecv", {
+        let size = |index| read(sizes, index);
+        calls::irecv(comm, count, data, size, tags, memory, profiles, request)
+    })
 }
 
 unsafe extern "C" fn iflush(

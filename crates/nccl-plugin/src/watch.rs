@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weft_comm::Statistics;
@@ -120,17 +120,23 @@ impl Drop for Watch {
 }
 
 /// What [`before_exit`] was given.
-static LAST: OnceLock<fn()> = OnceLock::new();
+static LAST: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
-/// Has `last` called when the process exits by itself. Of several the first counts.
+/// Has `last` called when the process exits by itself, once.
 pub(crate) fn before_exit(last: fn()) {
     extern "C" fn run() {
-        if let Some(last) = LAST.get() {
+        // A child that was forked may find it locked.
+        for last in LAST.try_lock().iter().flat_map(|all| all.iter()) {
             // It must not unwind into C.
             let _ = std::panic::catch_unwind(last);
         }
     }
-    if LAST.set(last).is_ok() {
+    let mut all = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = all.is_empty();
+    if !all.iter().any(|known| std::ptr::fn_addr_eq(*known, last)) {
+        all.push(last);
+    }
+    if is_first {
         #[expect(unsafe_code, reason = "std has nothing for it")]
         // SAFETY: `run` is there until the end: the library is never unloaded (`-z nodelete`). If there
         // is no room for it statistics are as old as their last look.

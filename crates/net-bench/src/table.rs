@@ -4,12 +4,13 @@
 
 use crate::BenchError;
 use libloading::Library;
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 use weft_nccl_abi::{
     CommConfig, HANDLE_BYTES, Logger, NcclResult, NetAttributes, NetV8, NetV9, NetV10, NetV11,
-    NetV12, TRAFFIC_CLASS_UNDEFINED, Version,
+    NetV12, Profiler, TRAFFIC_CLASS_UNDEFINED, Version,
 };
 
 #[derive(Clone, Copy)]
@@ -131,6 +132,18 @@ impl Plugin {
     /// # Errors
     /// What it returned.
     pub fn init(&self, logger: Option<Logger>) -> Result<Net, BenchError> {
+        self.init_profiled(logger, None)
+    }
+
+    /// The same with a profiler, which versions before 10 do not know.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn init_profiled(
+        &self,
+        logger: Option<Logger>,
+        profiler: Option<Profiler>,
+    ) -> Result<Net, BenchError> {
         let mut context = null_mut();
         let mut config = CommConfig { traffic_class: TRAFFIC_CLASS_UNDEFINED };
         // SAFETY: arguments are as the version has them, and outlive the call.
@@ -138,13 +151,13 @@ impl Plugin {
             match self.table {
                 Table::V8(t) => (t.init)(logger),
                 Table::V9(t) => (t.init)(logger),
-                Table::V10(t) => (t.init)(logger, None),
-                Table::V11(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, None),
-                Table::V12(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, None),
+                Table::V10(t) => (t.init)(logger, profiler),
+                Table::V11(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, profiler),
+                Table::V12(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, profiler),
             }
         };
         checked("init", result)?;
-        Ok(Net { plugin: *self, context })
+        Ok(Net { plugin: *self, context, profile: Cell::new(null_mut()) })
     }
 }
 
@@ -156,6 +169,8 @@ impl Plugin {
 pub struct Net {
     plugin: Plugin,
     context: *mut c_void,
+    /// What sends and receives belong to, as the profiler knows it.
+    pub profile: Cell<*mut c_void>,
 }
 
 #[expect(clippy::missing_safety_doc, reason = "said at the type, once for all")]
@@ -358,9 +373,9 @@ impl Net {
             match self.plugin.table {
                 Table::V8(t) => (t.isend)(comm, data, int(len)?, tag, memory, out),
                 Table::V9(t) => (t.isend)(comm, data, len, tag, memory, out),
-                Table::V10(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
-                Table::V11(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
-                Table::V12(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
+                Table::V10(t) => (t.isend)(comm, data, len, tag, memory, self.profile.get(), out),
+                Table::V11(t) => (t.isend)(comm, data, len, tag, memory, self.profile.get(), out),
+                Table::V12(t) => (t.isend)(comm, data, len, tag, memory, self.profile.get(), out),
             }
         };
         checked("isend", result).map(|()| request)
@@ -381,7 +396,7 @@ impl Net {
         let mut sizes: Vec<usize> = parts.iter().map(|part| part.len).collect();
         let mut tags: Vec<c_int> = parts.iter().map(|part| part.tag).collect();
         let mut memory: Vec<*mut c_void> = parts.iter().map(|part| part.memory).collect();
-        let mut profile = vec![null_mut(); parts.len()];
+        let mut profile = vec![self.profile.get(); parts.len()];
         let count = int(parts.len())?;
         let wanted = if optional { weft_nccl_abi::OPTIONAL_COMPLETION } else { 0 };
         let mut request = std::ptr::without_provenance_mut(wanted);

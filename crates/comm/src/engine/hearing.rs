@@ -4,7 +4,7 @@ use super::Engine;
 use super::connection::Broken;
 use super::lanes::Phase;
 use super::pending::ALIKE;
-use crate::half::sender::{Completed, TooLarge};
+use crate::half::sender::{Completed, Part, TooLarge};
 use crate::request::Status;
 use crate::wire::{Header, Kind, Reason, Slots, WireError};
 use crate::{CommError, Sizes};
@@ -20,6 +20,7 @@ impl Engine {
         slots: Slots,
     ) -> Result<(), WireError> {
         let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
+        let mut completed = sending.completed();
         let this = &mut sending.lanes[usize::from(lane)];
         (sending.alive, sending.spoke) = (self.now, self.now);
         let greeting = this.phase == Phase::Greeting;
@@ -32,7 +33,6 @@ impl Engine {
                 connection.spoke = self.now;
             }
         }
-        let mut completed = Completed::default();
         match header.kind {
             Kind::Welcome => {
                 (this.phase, this.failures, this.shut) = (Phase::Live, 0, false);
@@ -133,7 +133,10 @@ impl Engine {
             (this.losses, this.lacks) = (0, None);
             sending.device_errors = (0, None);
         }
-        let path = sending.lanes[usize::from(lane)].way.path;
+        let (path, place) = (sending.lanes[usize::from(lane)].way.path, sending.place(lane));
+        for (status, Part { start, end, .. }) in completed.parts.into_iter().flatten() {
+            status.note(|notes| notes.acknowledge(self.now, lane, place, start, end - start));
+        }
         for (subflow, bytes) in completed.subflows {
             let Some(planning) = &mut self.planning else { break };
             if let Some(since) = planning.acknowledged(self.now, subflow, bytes, path) {

@@ -140,6 +140,8 @@ pub(crate) struct Shared {
     pub(crate) loop_back: Option<LoopBack>,
     /// Why there is none, where one was wanted.
     pub(crate) notice: Option<String>,
+    /// New channels keep notes.
+    pub(crate) notes: AtomicBool,
 }
 
 impl Shared {
@@ -152,7 +154,8 @@ impl Shared {
     }
     /// The state of a new channel.
     pub(crate) fn new_channel_state(&self) -> Arc<ChannelState> {
-        Arc::new(ChannelState::new(self.dead.clone(), self.process))
+        let notes = self.notes.load(Ordering::Relaxed);
+        Arc::new(ChannelState::new(self.dead.clone(), self.process, notes))
     }
     /// What whoever has the handle of a listener with this secret knows, if it is of this job.
     pub(crate) fn key(&self, secret: &[u8; SECRET]) -> ChannelKey {

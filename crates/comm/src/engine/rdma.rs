@@ -3,7 +3,7 @@
 use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
 use super::{Engine, QUEUES};
-use crate::half::sender::{Completed, SendHalf};
+use crate::half::sender::SendHalf;
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::Status;
@@ -168,7 +168,7 @@ impl Engine {
         // What it had posted may have arrived, or may not: the receiver will say.
         let acknowledged = link.end(|frame| self.handle_written(number, lane, frame));
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let mut completed = Completed::default();
+        let mut completed = sending.completed();
         if sending.half.handle_ack(lane, acknowledged, &mut completed).is_ok() {
             self.complete(number, lane, completed);
         }
@@ -220,7 +220,7 @@ impl Engine {
         let written: Vec<u64> = std::iter::from_fn(|| link.count()).collect();
         written.into_iter().for_each(|frame| self.handle_written(number, lane, frame));
         let Some(sending) = self.sending.get_mut(number) else { return true };
-        let mut completed = Completed::default();
+        let mut completed = sending.completed();
         let heard = sending.half.handle_ack(lane, next, &mut completed);
         self.complete(number, lane, completed);
         match (heard, trouble) {

@@ -131,6 +131,7 @@ impl Engine {
         if receiving.half.is_empty() {
             (receiving.alive, receiving.spoke) = (self.now, self.now);
         }
+        status.note(|notes| notes.peer = Some(receiving.from));
         // `Fate::begin` has counted it, so there is room.
         let taken = receiving.half.post(&buffers, status);
         debug_assert!(taken);

@@ -6,7 +6,7 @@ use super::planning::LanePart;
 use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
 use crate::Checksum;
-use crate::half::sender::{GivenUp, Part, SendHalf};
+use crate::half::sender::{Completed, GivenUp, Part, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
@@ -57,6 +57,26 @@ impl Sending {
         let all = self.half.take_all();
         self.state.end(all.len());
         all.iter().for_each(|status| status.fail());
+    }
+
+    /// For what acknowledgements complete.
+    pub(super) fn completed(&self) -> Completed<Arc<Status>> {
+        Completed { parts: self.state.keeps_notes().then(Vec::new), ..Completed::default() }
+    }
+
+    /// Notes that nothing comes back over `lane`, or of one of its sends alone.
+    pub(super) fn note_time_out(&self, now: Instant, lane: u16, of: Option<&Arc<Status>>) {
+        if !self.state.keeps_notes() {
+            return;
+        }
+        let mut last = None;
+        for status in self.half.tokens_on(lane) {
+            let is_other = of.is_some_and(|only| !Arc::ptr_eq(only, status));
+            if !is_other && last != Some(Arc::as_ptr(status)) {
+                last = Some(Arc::as_ptr(status));
+                status.note(|notes| notes.time_out(now, self.place(lane)));
+            }
+        }
     }
 }
 
@@ -153,6 +173,9 @@ impl Engine {
             self.fail_sending(number, error, None);
             return status.fail();
         }
+        status.note(|notes| {
+            (notes.peer, notes.host) = (Some(*sending.to.address.ip()), sending.to.host);
+        });
         #[expect(unsafe_code, reason = "what is sent is read later")]
         // SAFETY: the memory stays until the request is done or the channel is closed, by the contract
         // of `isend`; a channel that fails takes all from its half before it says so.
@@ -177,6 +200,11 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return };
         sending.listed = false;
         while let Some((send, bytes)) = sending.half.poll_matched() {
+            if sending.state.keeps_notes()
+                && let Some(status) = sending.half.token(send)
+            {
+                status.note(|notes| notes.matched = Some(self.now));
+            }
             match (&mut self.planning, sending.dst) {
                 (Some(planning), Some(dst)) => {
                     planning.post(self.now, dst, (number, send), bytes);
@@ -230,6 +258,11 @@ impl Engine {
         let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).subflows += 1;
+        if sending.state.keeps_notes()
+            && let Some(status) = sending.half.token(part.send)
+        {
+            status.note(|notes| notes.give(self.now, lane, place, part.start, part.end));
+        }
     }
 
     /// A chunk has timed out: the lane of `key` carries it as well as those that have it.
@@ -240,6 +273,10 @@ impl Engine {
             let counts = self.counts.at(place, host);
             counts.time_outs += 1;
             counts.re_routes += u64::from(!sending.lanes[usize::from(lane)].way.is_like(&way));
+            let status = sending.half.send_of(lane, subflow);
+            if status.is_some() {
+                sending.note_time_out(self.now, lane, status);
+            }
         }
         for part in self.give_up(owner, subflow) {
             self.assign(&LanePart { owner, key, way, part });

@@ -10,6 +10,7 @@ use crate::queue::Queue;
 use crate::roce::Nic;
 use crate::slab::Slab;
 use crate::statistics::Counts;
+use crate::threads::AtomicBool;
 use crate::{Checksum, CommError, EndpointConfig, Process, process, tcp};
 use mio::net::TcpListener;
 use mio::{Interest, Poll, Waker};
@@ -73,6 +74,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         checks_all: config.checksum == Checksum::All,
         loop_back: nic.as_ref().map(Nic::loop_back),
         notice,
+        notes: AtomicBool::new(false),
     });
     process::keep_from_children(listener.as_raw_fd());
     let now = Instant::now();

@@ -209,6 +209,7 @@ impl Engine {
     pub(super) fn blame(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get(number) else { return };
         self.counts.at(sending.place(lane), sending.to.host).time_outs += 1;
+        sending.note_time_out(self.now, lane, None);
         self.move_away(number, lane);
     }
 

@@ -47,11 +47,13 @@ pub struct Completed<T> {
     pub subflows: Vec<(u32, u64)>,
     /// Sends that are over, and their bytes.
     pub sends: Vec<(T, u64)>,
+    /// The parts that have come, of which sends; `None`: nobody asks.
+    pub parts: Option<Vec<(T, Part)>>,
 }
 
 impl<T> Default for Completed<T> {
     fn default() -> Self {
-        Completed { subflows: Vec::new(), sends: Vec::new() }
+        Completed { subflows: Vec::new(), sends: Vec::new(), parts: None }
     }
 }
 
@@ -132,7 +134,7 @@ struct Frame {
     given_up: bool,
 }
 
-impl<T> SendHalf<T> {
+impl<T: Clone> SendHalf<T> {
     /// With check sums of payload, or without.
     pub fn new(checksum: bool) -> SendHalf<T> {
         SendHalf {
@@ -242,6 +244,27 @@ impl<T> SendHalf<T> {
     pub fn poll_matched(&mut self) -> Option<(u32, u64)> {
         let id = self.matched.pop_front()?;
         Some((id, self.sends.get(id)?.body.len() as u64))
+    }
+
+    /// What the caller knows a send by that is under way.
+    pub fn token(&self, send: u32) -> Option<&T> {
+        Some(&self.sends.get(send)?.token)
+    }
+
+    /// Those that `lane` has a part of. Some are there twice.
+    pub fn tokens_on(&self, lane: u16) -> impl Iterator<Item = &T> {
+        let lane = &self.lanes[usize::from(lane)];
+        let frames = lane.frames.iter().filter(|frame| !frame.given_up);
+        let parts =
+            frames.map(|frame| frame.part.send).chain(lane.parts.iter().map(|one| one.send));
+        parts.filter_map(|send| self.token(send))
+    }
+
+    /// Which send `subflow` is a part of, that `lane` has.
+    pub fn send_of(&self, lane: u16, subflow: u32) -> Option<&T> {
+        let lane = &self.lanes[usize::from(lane)];
+        let frames = lane.frames.iter().map(|frame| &frame.part).chain(&lane.parts);
+        self.token(frames.into_iter().find(|part| part.subflow == subflow)?.send)
     }
 
     /// Whether sends wait for buffers.
@@ -440,6 +463,9 @@ impl<T> SendHalf<T> {
                 continue;
             }
             out.subflows.push((part.subflow, bytes));
+            if let Some(parts) = &mut out.parts {
+                parts.push((send.token.clone(), part));
+            }
             send.acknowledged += bytes;
             let size = send.body.len() as u64;
             if send.acknowledged == size

@@ -1,19 +1,24 @@
-//! The files of NCCL's profiler plugins: the example's events, and the inspector's records.
+//! The files of NCCL's profiler plugins: the example's events, the same of Weft's (`WEFT_PROFILE`), and the
+//! inspector's records.
 //!
 //! ```text
 //! [{"name": "AllReduce", "cat": "COLL", "ph": "b", "ts": 5.0, "args": {"SeqNum": 0, "CommHash": 7, "Rank": 0, "Count": 1024, "Datatype": "ncclFloat32"}}, {}]
 //! {"header": {"id": "0x7", "rank": 0, "n_ranks": 4}, "coll_perf": {"coll": "AllReduce", "coll_sn": 1, "coll_msg_size_bytes": 4096}}
 //! ```
 //!
-//! The example does not say how many ranks a communicator has: as many as have a file. The inspector says no root
-//! and no peers; its messages (`p2p_perf`) are kept as unsupported. Source: `ext-profiler` of NCCL.
+//! The example does not say how many ranks a communicator has: as many as have a file. Weft's says it (events
+//! `communicator`), and also streams and groups of calls. The inspector says no root and no peers; its messages
+//! (`p2p_perf`) are kept as unsupported. Source: `ext-profiler` of NCCL.
 
 use super::calls::{Call, Calls, bytes};
 use super::{COMPUTE, read_compute};
 use crate::WorkloadError;
 use crate::trace::packed::{head, unpacked};
 use crate::trace::{Trace, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
-use serde_json::{Deserializer, Value};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use weft_units::options::quoted;
 use weft_units::{OptionError, Options, Time};
 
@@ -27,7 +32,7 @@ pub struct NcclProfile {
 impl TraceFormat for NcclProfile {
     const INFO: TraceFormatInfo = TraceFormatInfo {
         name: "NCCL profile",
-        summary: "what NCCL's profiler plugins write (the example, the inspector); a file a process",
+        summary: "what NCCL's profiler plugins write (the example, the inspector, Weft's WEFT_PROFILE); a file a process",
         source: "NCCL",
         ends: &[".json", ".jsonl", ".json.gz", ".log"],
         per_rank: false,
@@ -44,7 +49,8 @@ impl TraceFormat for NcclProfile {
         let head = head(bytes);
         let text = String::from_utf8_lossy(&head);
         let begins = text.trim_start();
-        begins.starts_with('[') && text.contains("\"CommHash\"")
+        begins.starts_with('[')
+            && (text.contains("\"CommHash\"") || text.contains("\"weft_profile\""))
             || begins.starts_with('{')
                 && text.contains("\"header\"")
                 && text.contains("\"n_ranks\"")
@@ -57,6 +63,11 @@ impl TraceFormat for NcclProfile {
             if first.is_empty() {
                 first = name;
             }
+        }
+        if calls.processes.values().all(Vec::is_empty) {
+            return Err(WorkloadError(format!(
+                "{first}: has no call of NCCL's; record a job that makes one, with NCCL 2.26 or newer"
+            )));
         }
         let (ranks, sizes) = (&calls.ranks, &mut calls.sizes);
         for (_, communicator) in ranks.keys() {
@@ -71,25 +82,29 @@ impl TraceFormat for NcclProfile {
 fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
     let error = |what: String| WorkloadError(format!("{name}: {what}"));
     let mut records = Vec::new();
-    for value in Deserializer::from_slice(bytes).into_iter::<Value>() {
+    for value in serde_json::Deserializer::from_slice(bytes).into_iter::<Records>() {
         let what = "it is cut off or damaged: copy it again";
-        match value.map_err(|json| error(format!("not JSON ({json}); {what}")))? {
-            Value::Array(list) => records.extend(list),
-            value => records.push(value),
-        }
+        let value = value.map_err(|json| error(format!("not JSON ({json}); {what}")))?;
+        let before = records.last().map_or(0, |(number, _)| *number);
+        records.extend(value.0.into_iter().map(|(number, record)| (before + number, record)));
     }
-    for (number, record) in (1u64..).zip(&records) {
+    for (number, record) in &records {
+        let place = format!("{name}: record {number}");
+        let wrong = |what| WorkloadError(format!("{place}: {what}"));
+        if let Some((communicator, rank, size)) = communicator(record).map_err(wrong)? {
+            calls.ranks.insert((name.to_owned(), communicator.clone()), rank);
+            calls.sizes.insert(communicator, size);
+            calls.processes.entry(name.to_owned()).or_default();
+            continue;
+        }
         let one = match record.get("header") {
             Some(header) => inspected(header, record),
             None => event(record),
         };
-        let place = format!("{name}: record {number}");
-        let Some((communicator, rank, size, mut call)) =
-            one.map_err(|what| WorkloadError(format!("{place}: {what}")))?
-        else {
+        let Some((communicator, rank, size, mut call)) = one.map_err(wrong)? else {
             continue;
         };
-        call.place = place;
+        call.place.clone_from(&place);
         let process = name.to_owned();
         calls.ranks.insert((process.clone(), communicator.clone()), rank);
         if size > 0 {
@@ -98,6 +113,62 @@ fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError
         calls.processes.entry(process).or_default().push(call);
     }
     Ok(())
+}
+
+/// The records of a file that are of calls and communicators, with their numbers from one; a trace has many more.
+struct Records(Vec<(u64, Value)>);
+
+impl<'de> Deserialize<'de> for Records {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Records, D::Error> {
+        deserializer.deserialize_any(RecordsVisitor)
+    }
+}
+
+struct RecordsVisitor;
+
+impl<'de> Visitor<'de> for RecordsVisitor {
+    type Value = Records;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of events or a record")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Records, A::Error> {
+        let mut kept = Vec::new();
+        let mut number = 0;
+        while let Some(record) = list.next_element::<Value>()? {
+            number += 1;
+            if is_of_a_call(&record) {
+                kept.push((number, record));
+            }
+        }
+        Ok(Records(kept))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Records, A::Error> {
+        let record = Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Records(vec![(1, record)]))
+    }
+}
+
+fn is_of_a_call(record: &Value) -> bool {
+    let is = |key: &str, text: &str| record.get(key).and_then(Value::as_str) == Some(text);
+    record.get("header").is_some()
+        || is("cat", "COLL")
+        || is("cat", "P2P")
+        || is("name", COMMUNICATOR)
+}
+
+/// The event that tells of a communicator.
+const COMMUNICATOR: &str = "communicator";
+
+/// A communicator, the rank of the process and how many there are, as Weft's profiler tells; `None`: it is another
+/// event.
+fn communicator(record: &Value) -> Result<Option<(String, u32, u32)>, String> {
+    let is = record.get("name").and_then(Value::as_str) == Some(COMMUNICATOR);
+    let Some(args) = record.get("args").filter(|args| is && args.get("nRanks").is_some()) else {
+        return Ok(None);
+    };
+    let name = number(args, "CommHash")?.to_string();
+    Ok(Some((name, narrow(args, "Rank")?, narrow(args, "nRanks")?)))
 }
 
 /// Communicator, rank in it, its size or 0, and the call.
@@ -169,8 +240,12 @@ fn event(record: &Value) -> Result<Option<Told>, String> {
     if args.get(key).is_some() {
         call.root = narrow(args, key)?;
     }
-    // All messages between two collectives are one group: the plugin does not say which.
-    call.group = (text("cat") == "P2P").then_some(0);
+    // Where the plugin does not say which, all messages between two collectives are one group.
+    let group = args.get("Group").and_then(Value::as_u64).unwrap_or(0);
+    call.group = (text("cat") == "P2P").then_some(group);
+    if let Some(stream) = args.get("Stream").and_then(Value::as_u64) {
+        call.stream = stream.to_string();
+    }
     Ok(Some((communicator, narrow(args, "Rank")?, 0, call)))
 }
 
