@@ -57,7 +57,10 @@ def test_only_tables_are_exported() -> None:
         ["nm", "-D", "--defined-only", PLUGIN], capture_output=True, text=True, check=True
     )
     names = {line.split()[-1] for line in listed.stdout.splitlines()}
-    assert names == {f"ncclNetPlugin_v{version}" for version in range(8, 13)}
+    network = {f"ncclNetPlugin_v{version}" for version in range(8, 13)}
+    profiler = {f"ncclProfiler_v{version}" for version in range(3, 6)}
+    tuner = {f"ncclTunerPlugin_v{version}" for version in range(4, 6)}
+    assert names == network | profiler | tuner
 
 
 @pytest.mark.parametrize("over", ["plugin", "sockets"])

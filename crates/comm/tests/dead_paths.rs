@@ -59,6 +59,8 @@ struct Outcome {
     longest: Duration,
     time_outs: u64,
     re_routes: u64,
+    /// Time-outs that messages know of.
+    noted: usize,
 }
 
 /// 2 s of messages of 8 MiB; after 0.5 s the ports of an uplink die. In the end no lane has one of them.
@@ -68,8 +70,10 @@ fn run(scheme: &str, options: &[(&str, &str)], how: &str) -> Outcome {
         ..planned(last, scheme, options)
     };
     let (a, b) = (Endpoint::open(short(1)).unwrap(), Endpoint::open(short(3)).unwrap());
+    a.keep_notes();
     let (sending, receiving) = channel(&a, &b);
     let bytes = pattern(5, 8 << 20);
+    let mut noted = 0;
     let start = Instant::now();
     let mut dead = None;
     let mut longest = Duration::ZERO;
@@ -80,7 +84,10 @@ fn run(scheme: &str, options: &[(&str, &str)], how: &str) -> Outcome {
             dead = Some(ports);
         }
         let before = Instant::now();
-        exchange(&sending, &receiving, &bytes, 8 << 20);
+        let notes = exchange(&sending, &receiving, &bytes, 8 << 20);
+        let told = notes.pieces.iter().map(|piece| piece.bytes).sum::<u64>();
+        assert_eq!(told + notes.left_out_bytes, 8 << 20, "every byte, once: {notes:?}");
+        noted += notes.time_outs.len();
         longest = longest.max(before.elapsed());
     }
     let (statistics, dead) = (a.statistics(), dead.expect("it took longer"));
@@ -98,7 +105,7 @@ fn run(scheme: &str, options: &[(&str, &str)], how: &str) -> Outcome {
     let (time_outs, re_routes) = (sum(|it| it.time_outs), sum(|it| it.re_routes));
     println!("{scheme}: longest {longest:?}, {time_outs} time-outs, {re_routes} re-routes");
     assert!(sum(|it| it.reconnects) > 0, "nothing has happened");
-    Outcome { longest, time_outs, re_routes }
+    Outcome { longest, time_outs, re_routes, noted }
 }
 
 /// Ethereal as hosts run it.
@@ -111,8 +118,9 @@ fn ethereal_goes_around_a_dead_path() {
     if !alone("ethereal_goes_around_a_dead_path") {
         return;
     }
-    let Outcome { longest, time_outs, re_routes } = run("ethereal", &ETHEREAL, SILENT);
+    let Outcome { longest, time_outs, re_routes, noted } = run("ethereal", &ETHEREAL, SILENT);
     assert!((1..10).contains(&time_outs) && re_routes > 0);
+    assert!((1..=time_outs as usize).contains(&noted), "one message is under way: {noted}");
     assert!(longest < Duration::from_secs(1), "{longest:?}");
 }
 
@@ -136,7 +144,8 @@ fn twill_sends_chunks_again_by_other_paths() {
         return;
     }
     let options = [("chunk", "32KiB"), ("enforce", "segments")];
-    let Outcome { longest, time_outs, re_routes } = run("twill", &options, SILENT);
+    let Outcome { longest, time_outs, re_routes, noted } = run("twill", &options, SILENT);
+    assert!(noted > 0, "messages know of chunks that were late");
     assert!(time_outs > 0 && re_routes > 0);
     assert!(longest < Duration::from_secs(1), "{longest:?}");
 }

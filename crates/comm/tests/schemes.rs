@@ -4,9 +4,12 @@ mod common;
 
 use common::*;
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use weft_balance::enforce::PortTable;
 use weft_comm::statistics::PathStatistics;
-use weft_comm::{CommError, Endpoint, EndpointConfig, Hint, PathPlan, SharedPorts, Statistics};
+use weft_comm::{
+    CommError, Endpoint, EndpointConfig, Hint, Notes, PathPlan, SharedPorts, Statistics,
+};
 use weft_fabric::PathId;
 use weft_units::HostId;
 
@@ -82,6 +85,36 @@ fn over_found(scheme: &str, options: &[(&str, &str)], tables: [PortTable; 2]) ->
     let before = sent(1);
     ports.replace(second);
     [before, sent(2)]
+}
+
+/// Pieces of a message say which path had which bytes, where somebody has asked.
+#[test]
+fn messages_know_their_pieces() {
+    for (scheme, options) in
+        [("ethereal", &[("unit", "packet"), ("enforce", "segments")][..]), ("ecmp", &[])]
+    {
+        let a = Endpoint::open(planned(1, scheme, options)).expect("opens");
+        let b = Endpoint::open(planned(3, scheme, options)).expect("opens");
+        let bytes = pattern(3, 4 << 20);
+        let (sending, receiving) = channel(&a, &b);
+        assert_eq!(exchange(&sending, &receiving, &bytes, bytes.len()), Notes::default());
+        a.keep_notes();
+        let (sending, receiving) = channel(&a, &b);
+        for bytes in [&bytes[..], &[]] {
+            let notes = exchange(&sending, &receiving, bytes, bytes.len());
+            assert_eq!((notes.peer, notes.host), (Some(Ipv4Addr::new(127, 0, 0, 3)), Some(2)));
+            assert!(notes.time_outs.is_empty() && notes.left_out_bytes == 0);
+            let told = notes.pieces.iter().map(|piece| piece.bytes).sum::<u64>();
+            assert_eq!(told, bytes.len() as u64, "{scheme}: {notes:?}");
+            let matched = notes.matched.expect("its buffer was known");
+            for piece in &notes.pieces {
+                assert_eq!(piece.bytes, piece.end - piece.start, "nobody took over");
+                assert!(matched <= piece.given && piece.given <= piece.done.expect("it came"));
+                let segment = piece.path.map(|path| 49_152 + 4_096 * u16::from(path.first()));
+                assert!(segment.is_none_or(|first| (first..=first + 4_095).contains(&piece.port)));
+            }
+        }
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use weft_units::parse_size;
 
 /// The value of `format`.
 pub const FORMAT: &str = "weft-plan";
@@ -197,6 +198,23 @@ pub struct PlanForHosts {
     pub seed: u64,
     /// As [`PlanFile::cluster`].
     pub cluster: Cluster,
+    #[serde(skip_serializing, default)]
+    experiment: serde_json::Value,
+}
+
+/// A collective that was planned: what a job does all the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCollective {
+    /// As `workload.collective`, as `all-reduce`.
+    pub operation: String,
+    /// As `workload.algorithm`, as `ring`.
+    pub algorithm: String,
+    /// How many ranks take part.
+    pub ranks: u64,
+    /// Of the whole buffer, in bytes.
+    pub size: u64,
+    /// Rings side by side, if the job says so.
+    pub channels: Option<u32>,
 }
 
 fn format() -> &'static str {
@@ -210,7 +228,8 @@ impl PlanForHosts {
     /// A plan that says what hosts read and nothing else: `scheme` with its default options.
     pub fn new(scheme: String, seed: u64, cluster: Cluster) -> PlanForHosts {
         let (format, version, options) = (FORMAT, VERSION, BTreeMap::new());
-        PlanForHosts { format, version, scheme, options, seed, cluster }
+        let experiment = serde_json::Value::Null;
+        PlanForHosts { format, version, scheme, options, seed, cluster, experiment }
     }
     /// What hosts take of the plan in `text`, whose file is `source`.
     ///
@@ -228,6 +247,33 @@ impl PlanForHosts {
             other => (key.clone(), other.to_string()),
         };
         self.options.iter().map(text).collect()
+    }
+    /// The collectives that were planned: that of `[workload]`, or of each of its jobs. Models, traces and
+    /// patterns have none, and those of a part of the ranks are left out.
+    pub fn collectives(&self) -> Vec<PlannedCollective> {
+        let workload = &self.experiment["workload"];
+        match workload["jobs"].as_object() {
+            Some(jobs) => jobs.values().filter_map(|job| self.collective(job)).collect(),
+            None => self.collective(workload).into_iter().collect(),
+        }
+    }
+
+    fn collective(&self, job: &serde_json::Value) -> Option<PlannedCollective> {
+        let text = |key: &str| job[key].as_str();
+        let server = &self.experiment["fabric"]["server"];
+        let all = || {
+            let servers =
+                (self.cluster.hosts.len() as u64).checked_div(server["nics"].as_u64()?)?;
+            servers.checked_mul(server["gpus"].as_u64()?)
+        };
+        text("group").filter(|group| *group == "all")?;
+        Some(PlannedCollective {
+            operation: text("collective")?.to_owned(),
+            algorithm: text("algorithm")?.to_owned(),
+            ranks: job["ranks"].as_u64().or_else(all)?,
+            size: parse_size(text("size")?).ok()?,
+            channels: job["channels"].as_u64().and_then(|count| u32::try_from(count).ok()),
+        })
     }
 }
 

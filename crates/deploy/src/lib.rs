@@ -26,6 +26,7 @@ pub use keeper::{KeptPaths, PathKeeper};
 pub use scheme::DIFFERENT;
 pub use variables::{Log, VARIABLES, Variable, profile_directory};
 pub use weft_comm::EndpointConfig;
+pub use weft_config::plan_file::PlannedCollective;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -99,6 +100,14 @@ pub fn of_this_process() -> Result<Deployment, DeployError> {
 /// If a variable or the file that it names is wrong, or nothing on this machine fits: one line.
 pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Deployment, DeployError> {
     on_machine(get, &interfaces::of_this_machine()?)
+}
+
+/// The collectives of the plan that the environment of this process names; none where it names no plan.
+///
+/// # Errors
+/// If the file cannot be read, or is no plan: one line.
+pub fn planned_collectives() -> Result<Vec<PlannedCollective>, DeployError> {
+    variables::path_in("WEFT_CONFIG").map_or(Ok(Vec::new()), |path| source::read_collectives(&path))
 }
 
 /// As [`from_environment`], on a machine with these interfaces.

@@ -121,15 +121,19 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "WEFT_PROFILE",
         "none",
-        "into this directory each process writes what happens to messages, with NCCL's own events, as a trace \
-         for Perfetto and weft trace",
+        "of the NCCL plugin: into this directory each process writes what happens to messages, with NCCL's own \
+         events, as a trace for Perfetto and weft trace",
     ),
     variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
 ];
 
 /// The directory of [`WEFT_PROFILE`](VARIABLES), if it is set.
 pub fn profile_directory() -> Option<PathBuf> {
-    let text = std::env::var("WEFT_PROFILE").ok()?;
+    path_in("WEFT_PROFILE")
+}
+
+pub(crate) fn path_in(name: &str) -> Option<PathBuf> {
+    let text = std::env::var(name).ok()?;
     Some(text.trim()).filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 

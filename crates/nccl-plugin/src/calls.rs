@@ -199,8 +199,9 @@ pub(crate) unsafe fn isend(
         unsafe { channel.isend(data.cast_const().cast(), size, tag, region).map_err(Failure::from) }
     };
     // SAFETY: the profiler's handle came with the send.
-    let slot =
-        comm.as_sender()?.post(post, |messages| unsafe { messages.begin(profile, true, tag) })?;
+    let slot = comm
+        .as_sender()?
+        .post(post, |messages, began| unsafe { messages.begin(began, profile, true, tag) })?;
     *request = slot.cast_mut().cast();
     Ok(())
 }
@@ -248,9 +249,9 @@ pub(crate) unsafe fn irecv(
     };
     // Several buffers are one message here, and belong to the first one's step.
     // SAFETY: an array of `count` handles that came with the receive, or null.
-    let slot = comm.as_receiver()?.post(post, |messages| unsafe {
+    let slot = comm.as_receiver()?.post(post, |messages, began| unsafe {
         let profile = profiles.as_ref().map_or(std::ptr::null_mut(), |first| *first);
-        messages.begin(profile, false, buffers[0].tag)
+        messages.begin(began, profile, false, buffers[0].tag)
     })?;
     *request = slot.cast_mut().cast();
     Ok(())
@@ -283,7 +284,7 @@ pub(crate) unsafe fn flush(
     // Host memory is coherent: nothing to wait for.
     let Some((start, region)) = last else { return Ok(()) };
     let post = |channel: &RecvChannel| channel.flush(region, start).map_err(Failure::from);
-    let slot = comm.post(post, |_| None)?;
+    let slot = comm.post(post, |_, _| None)?;
     if slot.is_null() {
         // Null would say that all is there.
         return Err(Failure::Usage("more flushes under way than receives can be".into()));

@@ -129,9 +129,6 @@ impl Core {
             return Ok(endpoint.clone());
         }
         let endpoint = nic.open()?;
-        if profile::recording().is_some() {
-            endpoint.keep_notes();
-        }
         if let Some(hint) = *self.hint.lock().unwrap_or_else(PoisonError::into_inner) {
             endpoint.hint(hint);
         }

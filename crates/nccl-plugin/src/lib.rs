@@ -1,5 +1,5 @@
-//! `libnccl-net-weft.so`: Weft as NCCL's network, in versions 8 to 12 of its plugin interface, and as its
-//! profiler, versions 3 to 5.
+//! `libnccl-net-weft.so`: Weft as NCCL's network, in versions 8 to 12 of its plugin interface, as its
+//! profiler, versions 3 to 5, and as its tuner, versions 4 and 5.
 //!
 //! NCCL finds it by `NCCL_NET_PLUGIN`, takes the newest table that it knows, and drives it from a
 //! thread of its own. All that happens on wires happens in `weft-comm`; what is here is the border:
@@ -13,6 +13,7 @@
 //! | `boundary` | panics and errors to results, with one line in NCCL's log |
 //! | `logger` | NCCL's logger |
 //! | [`profile`] | what happens to messages, with NCCL's own events, to a file |
+//! | [`tuner`] | NCCL's choice of algorithms, as a plan has it |
 //! | `watch`, `changes`, `http`, `directory` | statistics to a file and to Prometheus, what changed to the log |
 //!
 //! # What it relies on
@@ -35,5 +36,6 @@ mod logger;
 mod nic;
 mod objects;
 pub mod profile;
+pub mod tuner;
 pub mod versions;
 mod watch;

@@ -1,7 +1,7 @@
 //! One NIC of the plugin.
 
 use crate::boundary::Failure;
-use crate::logger;
+use crate::{logger, profile};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weft_comm::{Backend, Endpoint, GpuAccess};
 use weft_deploy::Device;
@@ -49,6 +49,9 @@ impl Nic {
             return Ok(endpoint.clone());
         }
         let endpoint = Arc::new(Endpoint::open(self.device.endpoint.clone())?);
+        if profile::recording().is_some() {
+            endpoint.keep_notes();
+        }
         if let Some(notice) = endpoint.notice() {
             logger::warn(notice);
         }

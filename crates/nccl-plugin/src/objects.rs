@@ -68,11 +68,11 @@ impl<C> Half<C> {
     }
 
     /// Posts into a free slot, if there is one and the channel takes more. The pointer is the request. `begin`
-    /// begins the record of it, where there is one.
+    /// begins the record of it at a time, where there is one.
     pub(crate) fn post(
         &self,
         post: impl FnOnce(&C) -> Result<Option<Request>, Failure>,
-        begin: impl FnOnce(&Messages) -> Option<Message>,
+        begin: impl FnOnce(&Messages, u64) -> Option<Message>,
     ) -> Result<*const Slot, Failure> {
         let first = self.next.load(Ordering::Relaxed);
         for step in 0..self.slots.len() {
@@ -80,8 +80,10 @@ impl<C> Half<C> {
             let slot = &self.slots[at];
             let mut place = slot.place.lock().unwrap_or_else(PoisonError::into_inner);
             if place.is_none() {
+                // Posting may send already.
+                let began = slot.messages.as_deref().map_or(0, Messages::now);
                 let Some(request) = post(&self.channel)? else { break };
-                let message = slot.messages.as_deref().and_then(begin);
+                let message = slot.messages.as_deref().and_then(|all| begin(all, began));
                 *place = Some(UnderWay { request, message });
                 self.next.store(at + 1, Ordering::Relaxed);
                 return Ok(slot);

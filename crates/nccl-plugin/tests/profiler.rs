@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::{Pair, environment, library, until};
+use common::{Pair, environment, library, symbol, until};
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
@@ -30,18 +30,6 @@ fn directory() -> PathBuf {
 fn set_up() {
     std::fs::create_dir_all(directory()).expect("it is made");
     environment(&[("WEFT_PROFILE", directory().to_str().expect("text"))]);
-}
-
-/// The address of a symbol of the library.
-fn symbol<T>(name: &str) -> &'static T {
-    let path = CString::new(library().to_str().expect("text")).expect("no zero");
-    let name = CString::new(name).expect("no zero");
-    // SAFETY: a library that is never unloaded, and tables that NCCL's contract says are there.
-    unsafe {
-        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        assert!(!library.is_null());
-        libc::dlsym(library, name.as_ptr()).cast::<T>().as_ref().expect("it is exported")
-    }
 }
 
 fn profiler() -> &'static ProfilerV5 {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_comm::{
-    Backend, Buffer, Checksum, CommError, Endpoint, EndpointConfig, Handle, Listener, PathPlan,
-    RecvChannel, Request, SendChannel, Sizes,
+    Backend, Buffer, Checksum, CommError, Endpoint, EndpointConfig, Handle, Listener, Notes,
+    PathPlan, RecvChannel, Request, SendChannel, Sizes,
 };
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Rate, Time};
@@ -164,7 +164,12 @@ pub(crate) fn pattern(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// One message, checked.
-pub(crate) fn exchange(sending: &SendChannel, receiving: &RecvChannel, bytes: &[u8], room: usize) {
+pub(crate) fn exchange(
+    sending: &SendChannel,
+    receiving: &RecvChannel,
+    bytes: &[u8],
+    room: usize,
+) -> Notes {
     let mut buffer = vec![0xEE; room];
     let received = take(|| receive(receiving, &mut [(&mut buffer, 7)]));
     let sent = take(|| send(sending, bytes, 7));
@@ -173,4 +178,5 @@ pub(crate) fn exchange(sending: &SendChannel, receiving: &RecvChannel, bytes: &[
     assert_eq!(wait(&sent).expect("sent").sizes[0], bytes.len());
     assert!(buffer[..bytes.len()] == *bytes, "{} bytes differ", bytes.len());
     assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xEE), "more than the message");
+    sent.notes()
 }

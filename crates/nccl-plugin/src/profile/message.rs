@@ -62,12 +62,18 @@ impl Messages {
         Messages { recorder, profiler, device: device.to_owned() }
     }
 
+    /// The time, as [`Messages::begin`] takes it.
+    pub(crate) fn now(&self) -> u64 {
+        self.recorder.now()
+    }
+
     /// A message begins; `None`: there is no room.
     ///
     /// # Safety
     /// `handle` is null, or what NCCL gave with the send or receive.
     pub(crate) unsafe fn begin(
         &self,
+        began: u64,
         handle: *mut c_void,
         sends: bool,
         tag: i32,
@@ -81,7 +87,6 @@ impl Messages {
             // it returns, the message goes on.
             let _ = unsafe { profiler(&raw mut event, network::START, handle, PLUGIN, data) };
         }
-        let began = self.recorder.now();
         Some(Message { number, began, joined, foreign: event.addr(), sends, tag })
     }
 
@@ -131,7 +136,7 @@ impl Messages {
         line.number_if("OtherBytes", Some(notes.left_out_bytes).filter(|bytes| *bytes > 0));
         drop(line);
         if let Some(matched) = notes.matched {
-            let matched = self.recorder.at(matched).max(*began);
+            let matched = self.recorder.at(matched);
             let clear = Id { name: "clear to send", ..id };
             drop(Line::new(&mut state.text, Phase::Instant, clear, matched));
         }

@@ -9,7 +9,7 @@
 
 pub mod job;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -27,6 +27,18 @@ pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
     found.into_iter().find(|path| path.is_file()).expect("cargo builds the library for its tests")
+}
+
+/// The address of a symbol of the library.
+pub fn symbol<T>(name: &str) -> &'static T {
+    let path = CString::new(library().to_str().expect("text")).expect("no zero");
+    let name = CString::new(name).expect("no zero");
+    // SAFETY: a library that is never unloaded, and tables that NCCL's contract says are there.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        assert!(!library.is_null());
+        libc::dlsym(library, name.as_ptr()).cast::<T>().as_ref().expect("it is exported")
+    }
 }
 
 /// Sets variables of the environment, the same in all tests of a file: loopback, and what is given.
