@@ -183,6 +183,16 @@ def test_what_nccl_says_is_a_workload(weft: Weft, tmp_path: Path) -> None:
     assert written.returncode == 0, written.stderr
 
 
+def test_two_ranks_in_one_file_are_told_apart(weft: Weft, tmp_path: Path) -> None:
+    """A process with several GPUs is several ranks, and their calls cannot be taken apart."""
+    told = [{"CommHash": 7, "Rank": rank, "nRanks": 2} for rank in (0, 1)]
+    lines = [{"name": "communicator", "ph": "M", "args": args} for args in told]
+    (tmp_path / "weft-0-1-0.json").write_text(json.dumps([*lines, {}]))
+    done = weft("trace", "info", tmp_path / "weft-0-1-0.json")
+    assert done.returncode == 2
+    assert "record 2: the process is ranks 0 and 1 of one communicator" in done.stderr
+
+
 def test_events_nest_and_end(tmp_path: Path) -> None:
     """Begins have their ends, no earlier; parts name what they are a part of."""
     rank_process(0, tmp_path)

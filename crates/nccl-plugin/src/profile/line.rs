@@ -1,5 +1,6 @@
 //! An event as a line of JSON.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use weft_comm::statistics::label;
 
@@ -36,7 +37,7 @@ pub(crate) struct Line<'t> {
 impl<'t> Line<'t> {
     /// Begins the line of an event at `ns` nanoseconds.
     pub(crate) fn new(text: &'t mut String, phase: Phase, id: Id<'_>, ns: u64) -> Line<'t> {
-        let (category, name, process) = (id.category, label(id.name), std::process::id());
+        let (category, name, process) = (id.category, quoted(id.name), std::process::id());
         let (us, rest) = (ns / 1_000, ns % 1_000);
         let letter = match phase {
             Phase::Begin => 'b',
@@ -81,8 +82,17 @@ impl<'t> Line<'t> {
     /// One more argument.
     pub(crate) fn text(&mut self, key: &str, value: &str) -> &mut Self {
         self.key(key);
-        let _ = write!(self.text, "\"{}\"", label(value));
+        let _ = write!(self.text, "\"{}\"", quoted(value));
         self
+    }
+}
+
+/// Text between quotes; as a rule it may stand as it is.
+fn quoted(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
+    match text.bytes().all(is_plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(label(text)),
     }
 }
 

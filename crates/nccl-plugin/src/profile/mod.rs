@@ -37,7 +37,7 @@ pub(crate) fn start() -> Result<Option<&'static Recorder>, Failure> {
     {
         let recorder = RECORDER.get_or_init(|| Recorder::new(directory.clone()));
         recorder.begin()?;
-        watch::before_exit(|| recording().into_iter().for_each(Recorder::write_out));
+        watch::before_exit(|| recording().into_iter().for_each(|recorder| recorder.end(None)));
     }
     Ok(recording())
 }

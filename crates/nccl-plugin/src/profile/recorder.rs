@@ -158,12 +158,10 @@ impl Recorder {
         }
     }
 
-    /// Ends all tasks: their communicator goes.
-    pub(crate) fn end_tasks(&self) {
-        let mut state = self.lock();
-        while let Some(task) = state.tasks.pop_front() {
-            state.write_end(task);
-        }
+    /// Ends the tasks of a communicator, which goes; `None`: of all. Then all is written.
+    pub(crate) fn end(&self, of: Option<(u64, i32)>) {
+        self.lock().end_tasks(of);
+        self.write_out();
     }
 
     /// Writes what waits.
@@ -339,6 +337,16 @@ impl State {
         }
     }
 
+    fn end_tasks(&mut self, of: Option<(u64, i32)>) {
+        for task in std::mem::take(&mut self.tasks) {
+            let stays = of.is_some() && self.open.get(&task).is_some_and(|task| task.of != of);
+            match stays {
+                true => self.tasks.push_back(task),
+                false => self.write_end(task),
+            }
+        }
+    }
+
     fn write_end(&mut self, number: u64) {
         let Some(open) = self.open.remove(&number) else { return };
         if self.full || self.text.len() >= 2 * MOST_TEXT {
@@ -397,6 +405,20 @@ mod tests {
         assert_eq!(ends.len(), 2);
         assert!(ends.iter().all(|line| line.contains("\"ts\":5.000")), "{ends:?}");
         assert!(state.open.is_empty());
+    }
+
+    #[test]
+    fn tasks_of_other_communicators_go_on() {
+        let mut state = State::default();
+        for hash in [7, 8] {
+            let number = state.take_number().unwrap();
+            state.keep(number, Open { of: Some((hash, 0)), ..event(true) });
+        }
+        state.end_tasks(Some((7, 0)));
+        let left: Vec<_> = state.open.values().map(|task| task.of).collect();
+        assert_eq!((left, state.tasks.len()), (vec![Some((8, 0))], 1));
+        state.end_tasks(None);
+        assert!(state.open.is_empty() && state.tasks.is_empty());
     }
 
     #[test]

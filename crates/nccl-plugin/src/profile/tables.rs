@@ -156,14 +156,30 @@ unsafe extern "C" fn init_v5(
     })
 }
 
-/// What both kinds of tasks of version 3 have in common with later ones.
+/// What an event of a kind that all versions have alike is about.
+macro_rules! about_alike {
+    ($about:ident, $kind:expr) => {
+        Some(match $kind {
+            event::GROUP => About::Group,
+            event::PROXY_OPERATION => About::Operation($about.operation),
+            event::PROXY_STEP => About::Step($about.step.step),
+            event::KERNEL_CHANNEL => About::Kernel { channel: $about.kernel.channel },
+            event::NETWORK => About::Network($about.network),
+            _ => return None,
+        })
+    };
+}
+
+/// What an event of version 3 is about, if it is a kind that was asked for.
+///
+/// # Safety
+/// Its kind says which field is there; so for the others.
 unsafe fn about_v3(descriptor: &DescriptorV3) -> Option<About> {
     let about = &descriptor.about;
     let group = descriptor.parent.addr() as u64;
-    // SAFETY: the kind says which field is there.
+    // SAFETY: by the contract.
     unsafe {
-        Some(match u64::from(descriptor.kind) {
-            event::GROUP => About::Group,
+        match u64::from(descriptor.kind) {
             event::COLLECTIVE => {
                 let old = about.collective;
                 let one = CollectiveV4 {
@@ -179,7 +195,7 @@ unsafe fn about_v3(descriptor: &DescriptorV3) -> Option<About> {
                     algorithm: old.algorithm,
                     protocol: old.protocol,
                 };
-                About::Collective { one, hash: Some(old.communicator), group }
+                Some(About::Collective { one, hash: Some(old.communicator), group })
             }
             event::P2P => {
                 let old = about.p2p;
@@ -191,74 +207,61 @@ unsafe fn about_v3(descriptor: &DescriptorV3) -> Option<About> {
                     peer: old.peer,
                     channels: 0,
                 };
-                About::P2p { one, hash: Some(old.communicator), group, channels: None }
+                Some(About::P2p { one, hash: Some(old.communicator), group, channels: None })
             }
-            event::PROXY_OPERATION => About::Operation(about.operation),
-            event::PROXY_STEP => About::Step(about.step.step),
-            event::KERNEL_CHANNEL => About::Kernel { channel: about.kernel.channel },
-            event::NETWORK => About::Network(about.network),
-            _ => return None,
-        })
+            kind => about_alike!(about, kind),
+        }
     }
 }
 
+/// # Safety
+/// As [`about_v3`].
 unsafe fn about_v4(descriptor: &DescriptorV4) -> Option<About> {
     let about = &descriptor.about;
-    let group = descriptor.parent.addr() as u64;
-    // SAFETY: the kind says which field is there; `channels` of messages may not be, and is not looked at.
+    let (hash, group) = (None, descriptor.parent.addr() as u64);
+    // SAFETY: by the contract; `channels` of messages may not be there, and is not looked at.
     unsafe {
-        Some(match u64::from(descriptor.kind) {
-            event::GROUP => About::Group,
-            event::COLLECTIVE => About::Collective { one: about.collective, hash: None, group },
-            event::P2P => About::P2p { one: about.p2p, hash: None, group, channels: None },
-            event::PROXY_OPERATION => About::Operation(about.operation),
-            event::PROXY_STEP => About::Step(about.step.step),
-            event::KERNEL_CHANNEL => About::Kernel { channel: about.kernel.channel },
-            event::NETWORK => About::Network(about.network),
-            _ => return None,
-        })
+        match u64::from(descriptor.kind) {
+            event::COLLECTIVE => Some(About::Collective { one: about.collective, hash, group }),
+            event::P2P => Some(About::P2p { one: about.p2p, hash, group, channels: None }),
+            kind => about_alike!(about, kind),
+        }
     }
 }
 
+/// # Safety
+/// As [`about_v3`].
 unsafe fn about_v5(descriptor: &DescriptorV5) -> Option<About> {
     let about = &descriptor.about;
-    // SAFETY: the kind says which field is there.
+    let call = |category, function, count, datatype, stream: *mut c_void, captured| {
+        let stream = stream.addr() as u64;
+        About::Call { category, function, count, datatype, stream, captured: captured != 0 }
+    };
+    // SAFETY: by the contract.
     unsafe {
         Some(match descriptor.kind {
-            event::GROUP => About::Group,
             event::GROUP_CALL => {
                 let one = about.group_call;
                 About::GroupCall { depth: one.depth, captured: one.captured != 0 }
             }
             event::COLLECTIVE_CALL => {
                 let one = about.collective_call;
-                let (stream, captured) = (one.stream.addr() as u64, one.captured != 0);
-                let (function, count, datatype) = (one.function, one.count, one.datatype);
-                let category = "COLL_API";
-                About::Call { category, function, count, datatype, stream, captured }
+                call("COLL_API", one.function, one.count, one.datatype, one.stream, one.captured)
             }
             event::P2P_CALL => {
                 let one = about.p2p_call;
-                let (stream, captured) = (one.stream.addr() as u64, one.captured != 0);
-                let (function, count, datatype) = (one.function, one.count, one.datatype);
-                let category = "P2P_API";
-                About::Call { category, function, count, datatype, stream, captured }
+                call("P2P_API", one.function, one.count, one.datatype, one.stream, one.captured)
             }
             event::KERNEL_LAUNCH => About::Launch { stream: about.launch.stream.addr() as u64 },
             event::COLLECTIVE => {
-                let one = about.collective;
-                let group = one.group.addr() as u64;
-                About::Collective { one: one.base, hash: None, group }
+                let (one, group) = (about.collective.base, about.collective.group);
+                About::Collective { one, hash: None, group: group.addr() as u64 }
             }
             event::P2P => {
-                let (one, channels) = (about.p2p.base, Some(about.p2p.base.channels));
-                About::P2p { one, hash: None, group: about.p2p.group.addr() as u64, channels }
+                let (one, group) = (about.p2p.base, about.p2p.group.addr() as u64);
+                About::P2p { one, hash: None, group, channels: Some(one.channels) }
             }
-            event::PROXY_OPERATION => About::Operation(about.operation),
-            event::PROXY_STEP => About::Step(about.step.step),
-            event::KERNEL_CHANNEL => About::Kernel { channel: about.kernel.channel },
-            event::NETWORK => About::Network(about.network),
-            _ => return None,
+            kind => return about_alike!(about, kind),
         })
     }
 }
@@ -494,11 +497,11 @@ unsafe extern "C" fn record_state(
     })
 }
 
-unsafe extern "C" fn finalize(_context: *mut c_void) -> NcclResult {
+unsafe extern "C" fn finalize(context: *mut c_void) -> NcclResult {
     enter("profiler finalize", || {
         if let Some(recorder) = super::recording() {
-            recorder.end_tasks();
-            recorder.write_out();
+            let of = recorder.lock().of_context(context.addr() as u64);
+            recorder.end(of);
         }
         Ok(())
     })

@@ -92,7 +92,7 @@ fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError
         let place = format!("{name}: record {number}");
         let wrong = |what| WorkloadError(format!("{place}: {what}"));
         if let Some((communicator, rank, size)) = communicator(record).map_err(wrong)? {
-            calls.ranks.insert((name.to_owned(), communicator.clone()), rank);
+            place_rank(calls, name, &communicator, rank).map_err(wrong)?;
             calls.sizes.insert(communicator, size);
             calls.processes.entry(name.to_owned()).or_default();
             continue;
@@ -106,13 +106,24 @@ fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError
         };
         call.place.clone_from(&place);
         let process = name.to_owned();
-        calls.ranks.insert((process.clone(), communicator.clone()), rank);
+        place_rank(calls, name, &communicator, rank).map_err(wrong)?;
         if size > 0 {
             calls.sizes.insert(communicator, size);
         }
         calls.processes.entry(process).or_default().push(call);
     }
     Ok(())
+}
+
+/// Notes which rank a process is in a communicator.
+fn place_rank(calls: &mut Calls, name: &str, communicator: &str, rank: u32) -> Result<(), String> {
+    let place = (name.to_owned(), communicator.to_owned());
+    match calls.ranks.insert(place, rank) {
+        Some(other) if other != rank => Err(format!(
+            "the process is ranks {other} and {rank} of one communicator; record a process for each GPU"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The records of a file that are of calls and communicators, with their numbers from one; a trace has many more.
