@@ -15,6 +15,7 @@ use crate::logger;
 use crate::objects::{at, give, take};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_deploy::PlannedCollective;
 use weft_nccl_abi::tuner::{IGNORED, TunerV4, TunerV5, algorithm, function};
@@ -90,14 +91,24 @@ impl Advice {
     }
 }
 
+/// What the environment's plan has, read once. A file that cannot be read ends no communicator: the network says
+/// so, too.
+fn planned() -> &'static [PlannedCollective] {
+    static PLANNED: OnceLock<Vec<PlannedCollective>> = OnceLock::new();
+    PLANNED.get_or_init(|| {
+        weft_deploy::planned_collectives().unwrap_or_else(|error| {
+            logger::warn(&format!("tuner: {error}"));
+            Vec::new()
+        })
+    })
+}
+
 fn begin(context: *mut *mut c_void, ranks: usize) -> Result<(), Failure> {
     // SAFETY: a place for one pointer.
     let context = unsafe { context.as_mut() }.ok_or(Failure::Null("context"))?;
     *context = null_mut();
-    let planned = weft_deploy::planned_collectives();
-    let planned = planned.map_err(|error| Failure::Setup(error.to_string()))?;
     let advice: Vec<Advice> =
-        planned.into_iter().filter_map(|planned| advise(planned, ranks)).collect();
+        planned().iter().filter_map(|planned| advise(planned.clone(), ranks)).collect();
     if !advice.is_empty() {
         *context = give(advice);
     }

@@ -3,10 +3,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`recorder`] | events as they come, under numbers that NCCL has for handles |
-//! | [`line`] | an event as a line of JSON |
-//! | [`file`] | the file, which can be read at any time |
-//! | [`message`] | messages and their pieces, joined with the steps of NCCL's proxy |
+//! | `recorder` | events as they come, under numbers that NCCL has for handles |
+//! | `line` | an event as a line of JSON |
+//! | `file` | the file, which can be read at any time |
+//! | `message` | messages and their pieces, joined with the steps of NCCL's proxy |
 //! | [`tables`] | NCCL's profiler interface, versions 3 to 5 |
 //!
 //! Events wait in memory for the thread that writes them, and the file has a largest size: what there is no room
