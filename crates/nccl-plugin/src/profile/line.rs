@@ -37,7 +37,7 @@ pub(crate) struct Line<'t> {
 impl<'t> Line<'t> {
     /// Begins the line of an event at `ns` nanoseconds.
     pub(crate) fn new(text: &'t mut String, phase: Phase, id: Id<'_>, ns: u64) -> Line<'t> {
-        let (category, name, process) = (id.category, quoted(id.name), std::process::id());
+        let (category, name, process) = (id.category, quoted(id.name), *super::PROCESS);
         let (us, rest) = (ns / 1_000, ns % 1_000);
         let letter = match phase {
             Phase::Begin => 'b',

@@ -21,8 +21,10 @@ pub mod tables;
 use crate::boundary::Failure;
 use crate::watch;
 pub(crate) use recorder::Recorder;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
+/// The number of this process; asking the system takes longer than writing it. Children record nothing.
+static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
 /// Begins to record, if the environment asks for it and nobody has begun.

@@ -357,7 +357,7 @@ fn of(state: &mut State, beginning: &Beginning) -> Option<(u64, i32)> {
     }
     match &beginning.about {
         About::Step(_) | About::Kernel { .. } => state.open.get(&beginning.parent)?.of,
-        About::Operation(one) if one.process != std::process::id() as c_int => None,
+        About::Operation(one) if one.process != *super::PROCESS as c_int => None,
         About::Operation(_) => {
             let task = state.open.get(&beginning.parent).and_then(|task| task.of);
             task.or_else(|| state.of_context(beginning.context))
@@ -390,7 +390,7 @@ unsafe fn describe(state: &State, beginning: &Beginning, of: Option<(u64, i32)>)
         }
     };
     let is_task = matches!(beginning.about, About::Collective { .. } | About::P2p { .. });
-    let foreign = matches!(&beginning.about, About::Operation(one) if one.process != std::process::id() as c_int);
+    let foreign = matches!(&beginning.about, About::Operation(one) if one.process != *super::PROCESS as c_int);
     let parent = if foreign { 0 } else { beginning.parent };
     Open { category, name: name.into_owned(), parent, of, is_task, over: 0, transferred: 0 }
 }
