@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from ctypes import (
     POINTER,
     Structure,
@@ -215,6 +217,15 @@ def test_events_nest_and_end(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_file_is_whole_when_its_process_is_killed(tmp_path: Path) -> None:
+    """What was under way is in it, without its end."""
+    program = [sys.executable, __file__, "0", "killed"]
+    environment = {**os.environ, "WEFT_PROFILE": str(tmp_path)}
+    assert subprocess.run(program, env=environment, check=False, timeout=60).returncode == -9
+    (file,) = tmp_path.iterdir()
+    assert [event["ph"] for event in events(file) if event["cat"] == "COLL"] == ["b"]
+
+
 def test_nothing_is_asked_for_without_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """NCCL finds the table in every job over the plugin."""
     monkeypatch.delenv("WEFT_PROFILE", raising=False)
@@ -298,5 +309,10 @@ def test_a_plan_tunes_nccl(weft: Weft, tmp_path: Path, monkeypatch: pytest.Monke
 if __name__ == "__main__":
     one = Rank(int(sys.argv[1]), 2)
     one.all_reduce()
+    if "killed" in sys.argv:
+        folder = Path(os.environ["WEFT_PROFILE"])
+        while not any('"COLL"' in file.read_text() for file in folder.glob("weft-*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGKILL)
     one.exchange()
     one.end()
