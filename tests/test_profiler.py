@@ -160,6 +160,11 @@ def rank_process(rank: int, directory: Path) -> None:
     )
 
 
+def texts(folder: Path) -> list[str]:
+    """Files as they are now."""
+    return [file.read_text() for file in folder.glob("weft-*")]
+
+
 def events(file: Path) -> list[dict[str, Any]]:
     """What is in a file."""
     found = [event for event in json.loads(file.read_text()) if event]
@@ -311,7 +316,7 @@ if __name__ == "__main__":
     one.all_reduce()
     if "killed" in sys.argv:
         folder = Path(os.environ["WEFT_PROFILE"])
-        while not any('"COLL"' in file.read_text() for file in folder.glob("weft-*")):
+        while not any('"COLL"' in text and text.endswith("{}]\n") for text in texts(folder)):
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
     one.exchange()

@@ -130,15 +130,19 @@ fn net(version: Version) -> Net {
     plugin.init_profiled(Some(log::logger()), Some(callback)).expect("init works")
 }
 
-/// The events in the file so far that have `needle`.
+/// The events in the file so far that have `needle`. Who reads in the middle of a write reads again.
 fn lines(needle: &str) -> Vec<String> {
-    let files = std::fs::read_dir(directory()).expect("the directory is made");
-    let files = files.flatten().filter(|file| !file.file_name().to_string_lossy().starts_with('.'));
-    let text: String =
-        files.map(|file| std::fs::read_to_string(file.path()).expect("text")).collect();
-    if !text.is_empty() {
-        assert!(text.starts_with("[\n{") && text.ends_with(",\n{}]\n"), "it is whole: {text}");
-    }
+    let text = until("a whole file", || {
+        let files = std::fs::read_dir(directory()).expect("the directory is made");
+        let files = files.flatten().map(|file| file.path());
+        let mut traces = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let text = traces
+            .next()
+            .map_or(String::new(), |path| std::fs::read_to_string(path).expect("text"));
+        assert!(traces.next().is_none(), "a process has one file");
+        let is_whole = text.starts_with("[\n{") && text.ends_with(",\n{}]\n");
+        (text.is_empty() || is_whole).then_some(text)
+    });
     text.lines().filter(|line| line.contains(needle)).map(str::to_owned).collect()
 }
 

@@ -38,7 +38,7 @@ impl TraceFile {
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let mut made = TraceFile { file, path, len: 0 };
-                    made.write("[\n")?;
+                    made.write("[\n".into())?;
                     return Ok(made);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -52,10 +52,11 @@ impl TraceFile {
     ///
     /// # Errors
     /// If they cannot be written; what was there before can still be read.
-    pub(crate) fn write(&mut self, events: &str) -> Result<()> {
-        let text = format!("{events}{TAIL}");
-        self.file.write_all_at(text.as_bytes(), self.len)?;
-        self.len += events.len() as u64;
+    pub(crate) fn write(&mut self, mut events: String) -> Result<()> {
+        let len = events.len() as u64;
+        events.push_str(TAIL);
+        self.file.write_all_at(events.as_bytes(), self.len)?;
+        self.len += len;
         Ok(())
     }
 }

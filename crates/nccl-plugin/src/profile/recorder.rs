@@ -180,12 +180,12 @@ impl Recorder {
         let outcome = match file.take() {
             Some(old) => Ok(old),
             None => TraceFile::create(&self.directory, rank)
-                .and_then(|mut new| new.write(&self.heading(rank)).map(|()| new)),
+                .and_then(|mut new| new.write(self.heading(rank)).map(|()| new)),
         };
         let written = outcome.and_then(|mut open| {
-            open.write(&text)?;
+            open.write(text)?;
             if left_out > 0 {
-                open.write(&self.gap(left_out))?;
+                open.write(self.gap(left_out))?;
             }
             Ok(open)
         });
