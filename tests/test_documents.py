@@ -37,7 +37,7 @@ PAGES = [
 NOTES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("experiments/**/README.md"))
 NOT_RUN = {
     "root": 6,  # Name spaces of the network.
-    "hardware": 8,  # Switches, GPUs, several hosts, other simulators.
+    "hardware": 9,  # Switches, GPUs, several hosts, other simulators.
     "minutes": 2,
     "recordings": 1,  # Of real jobs, which are too large to ship.
     "PyTorch": 3,

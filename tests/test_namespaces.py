@@ -49,6 +49,20 @@ INTERFACES = [
     *(f"ip link set nic{at} up" for at in range(4)),
 ]
 
+# A plane has a file and addresses of its own, and the second has faster links.
+PLANES = {
+    "a.toml": SERVERS,
+    "b.toml": SERVERS.replace("10Gbps", "40Gbps")
+    + 'host_address = "11.{leaf}.0.{place+2}"\nrack = "11.{leaf}.0.0/16"\n'
+    'gateway = "11.{leaf}.0.1"\n',
+}
+INTERFACES_OF_PLANES = [
+    "ip link set lo up",
+    *(f"ip link add nic{at} type veth peer name nic{at + 1}" for at in range(0, 8, 2)),
+    *(f"ip addr add {10 + at // 4}.{at // 2 % 2}.0.{at % 2 + 2}/24 dev nic{at}" for at in range(8)),
+    *(f"ip link set nic{at} up" for at in range(8)),
+]
+
 
 def cargo(test: str, *before: str, **variables: str) -> str:
     """Run the ignored tests of a file; what it prints."""
@@ -93,3 +107,28 @@ def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
             assert max(used.values()) <= 1.01 * min(used.values()), used
     mib = 1 << 20
     assert sent == {"s0r0": 16 * mib, "s0r1": 8 * mib, "s1r0": 0, "s1r1": 0}
+
+
+def test_virtual_nics_are_in_several_planes(tmp_path: Path) -> None:
+    """A file for each plane: a virtual NIC uses all paths of both, by their line rates."""
+    for name, text in PLANES.items():
+        (tmp_path / name).write_text(text)
+    configs = ",".join(str(tmp_path / name) for name in PLANES)
+    script = "; ".join([*INTERFACES_OF_PLANES, 'exec "$@"'])
+    said = cargo("planes", "unshare", "--net", "sh", "-ec", script, "sh", WEFT_CONFIG=configs)
+    line = next(line for line in said.splitlines() if line.startswith("statistics: "))
+    first = next(
+        nic
+        for nic in json.loads(line.removeprefix("statistics: "))
+        if nic["device"] == "plane-0-s0r0+plane-1-s0r0"
+    )
+    sent: dict[str, dict[str, int]] = {"10.1.0.2": {}, "11.1.0.2": {}}
+    for path in first["paths"]:
+        paths = sent[path["peer"]]
+        paths[path["path"]] = paths.get(path["path"], 0) + path["bytes"]
+    one, other = (sum(paths.values()) for paths in sent.values())
+    assert one + other == 3 * 2 * (8 << 20), "versions 10 to 12 share it, and send two messages"
+    assert 0.19 < one / (one + other) < 0.21, sent
+    for paths in sent.values():
+        assert len(paths) == 4, sent
+        assert max(paths.values()) <= 1.05 * min(paths.values()), sent

@@ -39,6 +39,7 @@ fn begin() -> Honest {
         encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
+        plane: None,
     };
     let endpoint = Endpoint::open(config).expect("a port is free");
     let (listener, handle) = endpoint.listen().expect("it listens");

@@ -393,7 +393,7 @@ class Nic:
     warnings: list[str]
 
     def __new__(cls, index: int) -> Nic:
-        """Open the NIC number ``index``, counted round."""
+        """Open the NIC number ``index``, counted round; with planes, those of a rail as one."""
 
     def listen(self) -> Rank:
         """Begin to listen, as a rank of a group to be."""

@@ -27,6 +27,7 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
         encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
+        plane: None,
     }
 }
 

@@ -28,6 +28,7 @@ fn open(last: u8, connections: u32, checksum: bool) -> Result<Endpoint, CommErro
         encrypt: false,
         job_key: Default::default(),
         line_bps: 0,
+        plane: None,
     })
 }
 

@@ -145,7 +145,18 @@ impl Endpoint {
     /// # Errors
     /// If the configuration makes no sense, no port is free or the back end is not there.
     pub fn open(config: EndpointConfig) -> Result<Endpoint, CommError> {
-        let (shared, thread) = engine::start(config)?;
+        Endpoint::open_merged(vec![config])
+    }
+
+    /// Opens several NICs as one: each message is cut over those that reach its receiver, by their line
+    /// rates, and each share of it over the paths of its NIC, by the plan of that NIC. What dies with a
+    /// NIC goes on over the others. All but addresses, ports, plans and rates is as the first says.
+    ///
+    /// # Errors
+    /// As [`Endpoint::open`]; if there are more than [`MOST_NICS`](crate::handle::MOST_NICS), one is there
+    /// twice, or one has verbs.
+    pub fn open_merged(configs: Vec<EndpointConfig>) -> Result<Endpoint, CommError> {
+        let (shared, thread) = engine::start(configs)?;
         Ok(Endpoint { shared, thread: Some(thread) })
     }
 
@@ -169,11 +180,22 @@ impl Endpoint {
     /// # Errors
     /// If the handle is none of ours, or the endpoint has failed.
     pub fn connect(&self, handle: &Handle) -> Result<Connecting, CommError> {
+        self.connect_as(handle, None)
+    }
+
+    /// The same with another DSCP than the endpoint's, both ways.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`]; if it is above 63.
+    pub fn connect_as(&self, handle: &Handle, dscp: Option<u8>) -> Result<Connecting, CommError> {
         self.shared.check()?;
+        if let Some(wrong) = dscp.filter(|dscp| *dscp > 63) {
+            return Err(CommError::Invalid(format!("DSCP {wrong}; it is 0 to 63")));
+        }
         let to = Parts::decode(handle)?;
         let channel = u64::from_ne_bytes(engine::random()?);
         let state = self.shared.new_channel_state();
-        self.shared.order(Order::Connect { channel, to, state: state.clone() });
+        self.shared.order(Order::Connect { channel, to, dscp, state: state.clone() });
         let half = Half { shared: self.shared.clone(), channel, state, sends: true };
         Ok(Connecting { half: Some(half) })
     }

@@ -38,8 +38,11 @@ pub struct EndpointConfig {
     /// A secret of all processes of the job, at least 16 bytes: with it the handle of a listener alone lets
     /// nobody join. Empty: there is none, and handles must not be overheard.
     pub job_key: Arc<[u8]>,
-    /// Line rate in bits per second, for schemes with shares of it; zero: not known.
+    /// Line rate in bits per second, for schemes with shares of it, and for NICs that are used as one;
+    /// zero: not known.
     pub line_bps: u64,
+    /// Its plane, where there are several: it reaches only NICs of the same one. `None`: it reaches all.
+    pub plane: Option<u8>,
 }
 
 /// Which payload carries a CRC32C. What is encrypted has better, and carries none.

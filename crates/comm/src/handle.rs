@@ -10,7 +10,13 @@ pub const SECRET: usize = 16;
 
 const MAGIC: [u8; 4] = *b"weft";
 /// Handles and lanes of another version are refused.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
+
+/// NICs that may be used as one: as many as NCCL merges.
+pub const MOST_NICS: usize = 8;
+/// Bytes of a further NIC, and where they begin.
+const NIC: usize = 11;
+const NICS: usize = 39;
 
 /// Address, port, number and secret of a listener, as bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +41,9 @@ impl std::fmt::Debug for Handle {
 /// | 16 to 20 | host of the fabric, or all ones |
 /// | 20 to 36 | secret |
 /// | 36 to 37 | one: speaks RoCE |
+/// | 37 to 38 | how many more NICs it listens at, as one |
+/// | 38 to 39 | plane of the first, or all ones |
+/// | 39 to 116 | 11 of each of those: address, port, host, plane |
 /// | 116 to 124 | zero: whoever connects may note something here meanwhile |
 /// | 124 to 128 | check sum |
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +58,21 @@ pub struct Parts {
     pub secret: [u8; SECRET],
     /// Whether lanes over RDMA are welcome.
     pub roce: bool,
+    /// The plane of the first NIC, if there are several.
+    pub plane: Option<u8>,
+    /// The other NICs, where several are used as one.
+    pub more: [Option<Nic>; MOST_NICS - 1],
+}
+
+/// A NIC of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nic {
+    /// Where it listens.
+    pub address: SocketAddrV4,
+    /// Which host of the fabric of its plane, if it knows.
+    pub host: Option<u32>,
+    /// Its plane, if there are several.
+    pub plane: Option<u8>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -58,9 +82,37 @@ impl std::fmt::Debug for Parts {
 }
 
 const NO_HOST: u32 = u32::MAX;
+const NO_PLANE: u8 = u8::MAX;
 const CHECK: usize = HANDLE - 4;
 
+impl Nic {
+    fn encode(&self) -> [u8; NIC] {
+        let mut out = [0; NIC];
+        out[..4].copy_from_slice(&self.address.ip().octets());
+        out[4..6].copy_from_slice(&self.address.port().to_be_bytes());
+        out[6..10].copy_from_slice(&self.host.unwrap_or(NO_HOST).to_be_bytes());
+        out[10] = self.plane.unwrap_or(NO_PLANE);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Nic {
+        let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four"));
+        let port = u16::from_be_bytes([bytes[4], bytes[5]]);
+        Nic {
+            address: SocketAddrV4::new(Ipv4Addr::from(word(0)), port),
+            host: Some(word(6)).filter(|host| *host != NO_HOST),
+            plane: Some(bytes[10]).filter(|plane| *plane != NO_PLANE),
+        }
+    }
+}
+
 impl Parts {
+    /// All NICs.
+    pub fn nics(&self) -> impl Iterator<Item = Nic> + use<> {
+        let Parts { address, host, plane, more, .. } = *self;
+        std::iter::once(Nic { address, host, plane }).chain(more.into_iter().flatten())
+    }
+
     /// As bytes.
     pub fn encode(&self) -> Handle {
         let mut out = [0; HANDLE];
@@ -72,6 +124,11 @@ impl Parts {
         out[16..20].copy_from_slice(&self.host.unwrap_or(NO_HOST).to_be_bytes());
         out[20..36].copy_from_slice(&self.secret);
         out[36] = u8::from(self.roce);
+        out[38] = self.plane.unwrap_or(NO_PLANE);
+        for (nic, place) in self.more.iter().flatten().zip(out[NICS..].chunks_exact_mut(NIC)) {
+            place.copy_from_slice(&nic.encode());
+        }
+        out[37] = self.more.iter().flatten().count() as u8;
         let check = crc32c::crc32c(&out[..CHECK]);
         out[CHECK..].copy_from_slice(&check.to_be_bytes());
         Handle(out)
@@ -100,7 +157,18 @@ impl Parts {
         }
         let octets: [u8; 4] = bytes[8..12].try_into().expect("four");
         let address = SocketAddrV4::new(Ipv4Addr::from(octets), half(6));
-        if bytes[36] > 1 || bytes[37..CHECK].iter().any(|byte| *byte != 0) || half(6) == 0 {
+        let count = usize::from(bytes[37]);
+        let end = NICS + NIC * count.min(MOST_NICS);
+        let mut more = [None; MOST_NICS - 1];
+        for (nic, from) in more.iter_mut().zip(bytes[NICS..CHECK].chunks_exact(NIC)).take(count) {
+            *nic = Some(Nic::decode(from));
+        }
+        let is_wrong = bytes[36] > 1
+            || count >= MOST_NICS
+            || bytes[end.min(CHECK)..CHECK].iter().any(|byte| *byte != 0)
+            || half(6) == 0
+            || more.iter().flatten().any(|nic| nic.address.port() == 0);
+        if is_wrong {
             return refuse("makes no sense");
         }
         Ok(Parts {
@@ -109,6 +177,8 @@ impl Parts {
             host: Some(word(16)).filter(|host| *host != NO_HOST),
             secret: bytes[20..36].try_into().expect("sixteen"),
             roce: bytes[36] == 1,
+            plane: Some(bytes[38]).filter(|plane| *plane != NO_PLANE),
+            more,
         })
     }
 }
@@ -119,14 +189,22 @@ mod tests {
 
     fn parts() -> Parts {
         let address = SocketAddrV4::new(Ipv4Addr::new(10, 1, 2, 3), 4_791);
-        Parts { address, listener: 7, host: Some(3), secret: [9; SECRET], roce: false }
+        let (plane, more) = Default::default();
+        Parts { address, listener: 7, host: Some(3), secret: [9; SECRET], roce: false, plane, more }
     }
 
     #[test]
     fn there_and_back() {
-        for parts in [parts(), Parts { host: None, roce: true, ..parts() }] {
+        let address = SocketAddrV4::new(Ipv4Addr::new(10, 2, 2, 3), 4_792);
+        let nic =
+            |plane: u8| Nic { address, host: Some(9).filter(|_| plane > 1), plane: Some(plane) };
+        let mut some = Parts { plane: Some(0), ..parts() };
+        (some.more[0], some.more[1]) = (Some(nic(1)), Some(nic(2)));
+        let all = Parts { more: [1, 2, 3, 4, 5, 6, 7].map(|plane| Some(nic(plane))), ..some };
+        for parts in [parts(), Parts { host: None, roce: true, ..parts() }, some, all] {
             assert_eq!(Parts::decode(&parts.encode()), Ok(parts));
         }
+        assert_eq!((parts().nics().count(), some.nics().count(), all.nics().count()), (1, 3, 8));
     }
 
     #[test]

@@ -82,6 +82,14 @@ pub(crate) fn tune(stream: &TcpStream) -> io::Result<()> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(every).with_interval(every))
 }
 
+/// Gives what it sends from now on another DSCP.
+///
+/// # Errors
+/// If the system refuses.
+pub(crate) fn set_dscp(stream: &TcpStream, dscp: u8) -> io::Result<()> {
+    SockRef::from(stream).set_tos_v4(u32::from(dscp) << 2)
+}
+
 /// What is not sent when it is closed is thrown away.
 pub(crate) fn reset(stream: &TcpStream) {
     // If that does not work, closing is slower.

@@ -27,6 +27,7 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         sealed: false,
         extra: [0; 32],
         home: Home { life: 5, address: parts.address },
+        dscp: 0,
         proof: [0; PROOF],
     }
 }

@@ -18,6 +18,8 @@ use weft_units::HostId;
 const CONNECTIONS: u32 = 4;
 /// What NCCL takes an interface for whose speed is not known, in Mbps.
 const SPEED: u32 = 10_000;
+/// Planes, as `fabric.planes` has.
+const MOST_PLANES: usize = 8;
 /// Subflows of a message over TCP are multiples of this: a quarter of what one system call hands over.
 const TCP_QUANTUM: u32 = 16 << 10;
 
@@ -27,29 +29,65 @@ pub(crate) fn deployment(
     interfaces: &[Interface],
 ) -> Result<Deployment, DeployError> {
     let mut warnings = Vec::new();
-    let mut paths = None;
-    let (scheme, devices) = match &given.config {
-        None => unplanned(given, interfaces, &mut warnings)?,
-        Some(path) => {
-            let source = source::read(path, given.seed.unwrap_or(1))?;
-            let found = Found::read(given, &source.cluster, &mut warnings)?;
-            let made = planned(given, &source, found.as_ref(), interfaces, &mut warnings)?;
-            paths = found.zip(given.paths_check).map(|(found, every)| {
-                let sources = made.1.iter().map(|device| device.endpoint.address).collect();
-                found.keeper(source.cluster, sources, every)
-            });
-            made
+    let (mut schemes, mut devices, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+    if given.configs.is_empty() {
+        let (scheme, found) = unplanned(given, interfaces, &mut warnings)?;
+        (schemes, devices) = (vec![scheme], found);
+    }
+    let (files, tables) = (given.configs.len(), given.paths.len());
+    if files > MOST_PLANES {
+        return Err(DeployError(format!(
+            "WEFT_CONFIG: {files} files, one of each plane; name {MOST_PLANES} at most"
+        )));
+    }
+    if files > 0 && tables > 0 && tables != files {
+        return Err(DeployError(format!(
+            "WEFT_PATHS: {tables} tables for {files} files of WEFT_CONFIG; name one for each plane"
+        )));
+    }
+    for (path, plane) in given.configs.iter().zip(0..) {
+        let source = source::read(path, given.seed.unwrap_or(1))?;
+        let table = given.paths.get(plane as usize);
+        let found = table.map(|path| Found::read(path, &source.cluster, &mut warnings));
+        let found = found.transpose()?;
+        let plane = Plane { number: plane, count: files as u32 };
+        let made = planned(given, &source, (plane, found.as_ref()), interfaces, &mut warnings)?;
+        paths.extend(found.zip(given.paths_check).map(|(found, every)| {
+            let sources = made.1.iter().map(|device| device.endpoint.address).collect();
+            found.keeper(source.cluster, sources, every)
+        }));
+        devices.extend(made.1);
+        if !schemes.contains(&made.0) {
+            schemes.push(made.0);
         }
-    };
+    }
+    warnings.dedup();
     Ok(Deployment {
         devices,
-        scheme,
+        scheme: schemes.join(", "),
         stats: given.stats.clone(),
         prometheus: given.prometheus.clone(),
         log: given.log,
         paths,
         warnings,
     })
+}
+
+/// One of so many planes.
+#[derive(Clone, Copy)]
+struct Plane {
+    number: u32,
+    count: u32,
+}
+
+impl Plane {
+    /// What a NIC there is called: names of planes may be the same.
+    fn name(self, host: &str) -> String {
+        match self.count {
+            1 => host.to_owned(),
+            _ => format!("plane-{}-{host}", self.number),
+        }
+    }
 }
 
 /// Without a file: plain connections over the interfaces that there are.
@@ -87,8 +125,9 @@ fn unplanned(
             encrypt: given.encrypt,
             job_key: given.key.clone(),
             line_bps: u64::from(speed) * 1_000_000,
+            plane: None,
         };
-        devices.push(device(&one.name, one, endpoint, speed));
+        devices.push(device(one, endpoint, speed, (None, None)));
     }
     Ok((scheme::UNPLANNED.to_owned(), devices))
 }
@@ -97,7 +136,7 @@ fn unplanned(
 fn planned(
     given: &Given,
     source: &Source,
-    found: Option<&Found>,
+    (plane, found): (Plane, Option<&Found>),
     interfaces: &[Interface],
     warnings: &mut Vec<String>,
 ) -> Result<(String, Vec<Device>), DeployError> {
@@ -112,7 +151,8 @@ fn planned(
         let uplinks = fabric.uplinks_of(number);
         // The links of hosts come first, by host.
         let line = cluster.links[host.number as usize].line_bps;
-        let speed = one.speed_mbps.unwrap_or((line / 1_000_000) as u32).max(1);
+        let speed = ((line / 1_000_000) as u32).max(1);
+        warnings.extend(slower(source, host, one, speed));
         let backend = backend(given, one, cluster.protocol == Protocol::Udp, warnings)?;
         let is_tcp = backend == Backend::Tcp;
         let line_bps = u64::from(speed) * 1_000_000;
@@ -150,7 +190,7 @@ fn planned(
             ));
         }
         let known = weft_config::known_at_start(&fabric, &links.failures, &balance.scheme);
-        let plan = PathPlan {
+        let paths = PathPlan {
             fabric: fabric.clone(),
             known: Arc::new(known),
             balance,
@@ -162,7 +202,7 @@ fn planned(
             quantum: if is_tcp { TCP_QUANTUM } else { cluster.mtu },
         };
         let endpoint = EndpointConfig {
-            name: host.name.clone(),
+            name: plane.name(&host.name),
             address: address(host, one),
             listen: match found {
                 // Switches hash the destination port too: only for that one is anything known.
@@ -171,7 +211,7 @@ fn planned(
             },
             dscp: cluster.dscp,
             backend,
-            plan: Some(plan),
+            plan: Some(paths),
             connections,
             path_time_out: given.path_time_out,
             give_up: given.give_up,
@@ -179,10 +219,11 @@ fn planned(
             encrypt: given.encrypt,
             job_key: given.key.clone(),
             line_bps,
+            plane: (plane.count > 1).then_some(plane.number as u8),
         };
-        devices.push(device(&host.name, one, endpoint, speed));
+        let place = (Some(host.rail), Some(plane.number));
+        devices.push(device(one, endpoint, speed, place));
     }
-    warnings.dedup();
     Ok((name, devices))
 }
 
@@ -194,13 +235,12 @@ struct Found {
 }
 
 impl Found {
-    /// The one that `WEFT_PATHS` names, if it does.
+    /// One that `WEFT_PATHS` names.
     fn read(
-        given: &Given,
+        path: &Path,
         cluster: &Cluster,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Found>, DeployError> {
-        let Some(path) = &given.paths else { return Ok(None) };
+    ) -> Result<Found, DeployError> {
         let file = path.display().to_string();
         let table = source::read_paths(path)?;
         let Discovered { ports, strangers, .. } = discovered(cluster, &table);
@@ -211,7 +251,7 @@ impl Found {
                 strangers.len() - 1
             ));
         }
-        Ok(Some(Found { file, table, ports: SharedPorts::new(ports) }))
+        Ok(Found { file, table, ports: SharedPorts::new(ports) })
     }
 
     /// Refuses a table of other traffic: its ports take other paths.
@@ -360,9 +400,25 @@ fn backend(
     }
 }
 
-fn device(name: &str, one: &Interface, endpoint: EndpointConfig, speed_mbps: u32) -> Device {
+/// What to say of a NIC whose link is slower than the file says. Interfaces without a device say anything.
+fn slower(source: &Source, host: &Host, one: &Interface, speed: u32) -> Option<String> {
+    let found = one.speed_mbps.filter(|found| *found < speed && one.pci_path.is_some())?;
+    Some(format!(
+        "{}: fabric.link: {} has {speed} Mbps, but {} runs at {found}: look at the cable, or mend link",
+        source.file, host.name, one.name
+    ))
+}
+
+fn device(
+    one: &Interface,
+    endpoint: EndpointConfig,
+    speed_mbps: u32,
+    (rail, plane): (Option<u32>, Option<u32>),
+) -> Device {
     Device {
-        name: name.to_owned(),
+        name: endpoint.name.clone(),
+        rail,
+        plane,
         interface: one.name.clone(),
         guid: one.guid(),
         pci_path: one.pci_path.clone(),

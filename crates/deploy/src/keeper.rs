@@ -39,10 +39,10 @@ pub struct KeptPaths {
 }
 
 impl PathKeeper {
-    /// For one of the addresses of this machine.
+    /// For these of the addresses of this machine.
     #[must_use]
-    pub fn only(mut self, address: Ipv4Addr) -> PathKeeper {
-        self.sources.retain(|one| *one == address);
+    pub fn only(mut self, addresses: &[Ipv4Addr]) -> PathKeeper {
+        self.sources.retain(|one| addresses.contains(one));
         self
     }
 

@@ -30,6 +30,7 @@ pub use weft_config::plan_file::PlannedCollective;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use weft_balance::enforce::Enforce;
 
 /// Why there is no deployment: one line with what is wrong and the mend.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub enum Prometheus {
 pub struct Deployment {
     /// The NICs, in the order of the fabric; at least one.
     pub devices: Vec<Device>,
-    /// The name of the scheme.
+    /// The name of the scheme; of several, with commas.
     pub scheme: String,
     /// Where statistics go when the process ends.
     pub stats: Option<PathBuf>,
@@ -58,8 +59,8 @@ pub struct Deployment {
     pub prometheus: Option<Prometheus>,
     /// How much to say.
     pub log: Log,
-    /// What keeps discovered paths true, if ports are taken from a table of them.
-    pub paths: Option<PathKeeper>,
+    /// What keeps discovered paths true, for each plane whose ports are taken from a table of them.
+    pub paths: Vec<PathKeeper>,
     /// What the user should know, a line each.
     pub warnings: Vec<String>,
 }
@@ -73,12 +74,42 @@ pub struct Device {
     pub interface: String,
     /// What to open.
     pub endpoint: EndpointConfig,
-    /// Its speed in Mbps.
+    /// Its speed in Mbps: as the file says; without one, as the system does, else 10,000.
     pub speed_mbps: u32,
+    /// Which NIC of its server it is, by the file: those of one number share a rail.
+    pub rail: Option<u32>,
+    /// Which plane it is in, by the files: planes are networks without a link between them.
+    pub plane: Option<u32>,
     /// Its PCI device under `/sys/devices`, if it has one.
     pub pci_path: Option<String>,
     /// A number of its own, from its MAC.
     pub guid: u64,
+}
+
+impl Deployment {
+    /// The NICs of the process number `index` of this machine, counted round: one; with several planes, those
+    /// of a rail, which are used as one ([`Endpoint::open_merged`](weft_comm::Endpoint::open_merged)).
+    pub fn of_process(&self, index: usize) -> Vec<Device> {
+        let planes = self.devices.iter().filter_map(|device| device.endpoint.plane);
+        let mut rails: Vec<_> = self.devices.iter().map(|device| device.rail).collect();
+        rails.sort_unstable();
+        rails.dedup();
+        if planes.count() == 0 {
+            return vec![self.devices[index % self.devices.len()].clone()];
+        }
+        let rail = rails[index % rails.len()];
+        self.devices.iter().filter(|device| device.rail == rail).cloned().collect()
+    }
+}
+
+impl Device {
+    /// The DSCP by which switches know what they steer, where they steer what leaves here.
+    pub fn steered_dscp(&self) -> Option<u8> {
+        let plan = self.endpoint.plan.as_ref().filter(|plan| plan.ports.is_none())?;
+        let info = plan.balance.scheme.info();
+        let steered = plan.balance.scheme.enforce() == Some(Enforce::Segments) || info.port_policy;
+        steered.then_some(self.endpoint.dscp)
+    }
 }
 
 /// The deployment that the environment of this process asks for, on this machine. Variables that are

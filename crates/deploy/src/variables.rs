@@ -27,14 +27,14 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "WEFT_CONFIG",
         "none",
-        "CLUSTER.toml, or plan.json or its directory: which paths there are. None: ecmp, from \
-         ports that the kernel picks",
+        "CLUSTER.toml, or plan.json or its directory: which paths there are; with commas, one of each \
+         plane. None: ecmp, from ports that the kernel picks",
     ),
     variable(
         "WEFT_PATHS",
         "none",
         "the table of weft discover: source ports are taken from it, and switches need no rules \
-         (enforce=discovered)",
+         (enforce=discovered); with commas, one of each plane",
     ),
     variable(
         "WEFT_PATHS_CHECK",
@@ -165,8 +165,9 @@ pub(crate) enum Wanted {
 /// What stands in them.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) paths: Option<PathBuf>,
+    /// A file of each plane.
+    pub(crate) configs: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     pub(crate) paths_check: Option<Duration>,
     pub(crate) scheme: Option<String>,
     pub(crate) options: Vec<(String, String)>,
@@ -221,8 +222,8 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         return Err(get("WEFT_GIVE_UP").wrong(what));
     }
     Ok(Given {
-        config: get("WEFT_CONFIG").text.map(PathBuf::from),
-        paths: get("WEFT_PATHS").text.map(PathBuf::from),
+        configs: get("WEFT_CONFIG").files(),
+        paths: get("WEFT_PATHS").files(),
         paths_check: match get("WEFT_PATHS_CHECK") {
             Text { text: Some(text), .. } if text == "0" => None,
             given => Some(given.span(Duration::from_secs(10))?),
@@ -320,6 +321,15 @@ impl Text {
         let text = self.text.unwrap_or_default();
         let parts = text.split(',').map(|part| part.trim().to_owned());
         parts.filter(|part| !part.is_empty()).collect()
+    }
+
+    /// Files with commas between; one, if its name has commas.
+    fn files(self) -> Vec<PathBuf> {
+        let whole = PathBuf::from(self.text.clone().unwrap_or_default());
+        match whole.exists() {
+            true => vec![whole],
+            false => self.list().into_iter().map(PathBuf::from).collect(),
+        }
     }
 
     fn pairs(self) -> Result<Vec<(String, String)>, DeployError> {

@@ -96,7 +96,7 @@ fn ports_come_from_a_table_of_discovered_paths() {
     };
     let found = with(&paths("tcp", 4), &[]).unwrap();
     assert_eq!((found.scheme.as_str(), found.warnings.len()), ("ethereal", 0));
-    assert!(found.paths.is_some());
+    assert_eq!(found.paths.len(), 1);
     let endpoint = &found.devices[0].endpoint;
     // Switches hash the destination port too.
     assert_eq!(endpoint.listen, 4791..=4791);
@@ -105,7 +105,7 @@ fn ports_come_from_a_table_of_discovered_paths() {
     let ports = plan.ports.as_ref().unwrap().get();
     let to = |spine| ports.ports(HostId(0), HostId(2), PathId::new(spine, 0)).to_vec();
     assert_eq!([0, 1, 2, 3].map(to), [50_000, 50_001, 50_002, 50_003].map(|port| vec![port]));
-    assert!(with(&paths("tcp", 4), &[("WEFT_PATHS_CHECK", "0")]).unwrap().paths.is_none());
+    assert!(with(&paths("tcp", 4), &[("WEFT_PATHS_CHECK", "0")]).unwrap().paths.is_empty());
 
     // What is left where nothing was found: the connection with the fewest bytes outstanding.
     let none = with(&paths("tcp", 0), &[]).unwrap();
@@ -144,6 +144,90 @@ fn a_server_has_a_device_for_each_nic() {
     let found = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap();
     let names: Vec<_> = found.devices.iter().map(|one| (&*one.name, &*one.interface)).collect();
     assert_eq!(names, [("s0r0", "a"), ("s0r1", "b")]);
+}
+
+/// Planes are networks without a link between them, and have a file each.
+#[test]
+fn planes_have_a_file_each() {
+    let server = "[fabric.server]\nnics = 2\ngpus = 2\n[cluster]";
+    let first = CLUSTER.replace("[cluster]", server);
+    let second = first.replace("10Gbps", "25Gbps")
+        + "host_address = \"11.{leaf}.0.{place+2}\"\nrack = \"11.{leaf}.0.0/16\"\n\
+           gateway = \"11.{leaf}.0.1\"\n";
+    let files = [file("planes/a.toml", &first), file("planes/b.toml", &second)];
+    let [a, b] = files.each_ref().map(|path| path.to_str().unwrap());
+    let both = format!("{a}, {b}");
+    let addresses = ["10.0.0.2", "10.0.0.3", "11.0.0.2", "11.0.0.3"];
+    let names = ["a", "b", "c", "d"];
+    let here: Vec<_> =
+        names.iter().zip(addresses).map(|(name, address)| interface(name, address)).collect();
+    let found = deployed(&[("WEFT_CONFIG", &both)], &here).unwrap();
+    let said: Vec<_> = found
+        .devices
+        .iter()
+        .map(|one| (&*one.name, &*one.interface, one.rail, one.plane, one.speed_mbps))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("plane-0-s0r0", "a", Some(0), Some(0), 10_000),
+            ("plane-0-s0r1", "b", Some(1), Some(0), 10_000),
+            ("plane-1-s0r0", "c", Some(0), Some(1), 25_000),
+            ("plane-1-s0r1", "d", Some(1), Some(1), 25_000),
+        ]
+    );
+    assert_eq!(found.scheme, "ethereal");
+    let endpoint = &found.devices[3].endpoint;
+    assert_eq!((endpoint.plane, endpoint.line_bps), (Some(1), 25_000_000_000));
+    let plan = endpoint.plan.as_ref().unwrap();
+    assert_eq!((plan.host.0, plan.addresses[3]), (1, Ipv4Addr::new(11, 1, 0, 3)));
+
+    let of_process = |deployment: &Deployment, index| -> Vec<String> {
+        deployment.of_process(index).into_iter().map(|one| one.name).collect()
+    };
+    assert_eq!(of_process(&found, 3), ["plane-0-s0r1", "plane-1-s0r1"]);
+
+    let alone = deployed(&[("WEFT_CONFIG", a)], &here).unwrap();
+    assert_eq!(of_process(&alone, 3), ["s0r1"]);
+    let place = |deployment: &Deployment| {
+        let one = &deployment.devices[1];
+        (one.name.clone(), one.rail, one.plane, one.endpoint.plane)
+    };
+    assert_eq!(place(&alone), ("s0r1".into(), Some(1), Some(0), None));
+    let unplanned = deployed(&[], &here).unwrap();
+    assert_eq!(place(&unplanned), ("b".into(), None, None, None));
+    let missing = deployed(&[("WEFT_CONFIG", &both)], &here[..2]).unwrap_err();
+    assert!(missing.contains("b.toml: none of its hosts"), "{missing}");
+    let tables = [("WEFT_CONFIG", &*both), ("WEFT_PATHS", "x.json")];
+    let missing = deployed(&tables, &here).unwrap_err();
+    assert!(missing.contains("1 tables for 2 files"), "{missing}");
+    let comma = file("planes/a,b.toml", &first);
+    let found = deployed(&[("WEFT_CONFIG", comma.to_str().unwrap())], &here).unwrap();
+    assert_eq!(found.devices.len(), 2, "a file whose name has a comma is one");
+    let nine = deployed(&[("WEFT_CONFIG", &[a; 9].join(","))], &here).unwrap_err();
+    assert!(nine.contains("8 at most"), "{nine}");
+}
+
+/// What the file says of a link counts, and whoever has a slower one is told; if it is a real one.
+#[test]
+fn speeds_are_those_of_the_file() {
+    let path = file("speeds/cluster.toml", CLUSTER);
+    let config = ("WEFT_CONFIG", path.to_str().unwrap());
+    let pci_path = Some("/sys/devices/pci0000:00/0000:00:03.0".to_owned());
+    for (mbps, is_real, warnings) in
+        [(25_000, true, 0), (1_000, true, 1), (1_000, false, 0), (10_000, true, 0)]
+    {
+        let pci_path = pci_path.clone().filter(|_| is_real);
+        let one = Interface { speed_mbps: Some(mbps), pci_path, ..interface("eth0", "10.0.0.2") };
+        let found = deployed(&[config], &[one]).unwrap();
+        assert_eq!(found.devices[0].speed_mbps, 10_000);
+        assert_eq!(found.warnings.len(), warnings, "{mbps}: {:?}", found.warnings);
+        assert!(found.warnings.iter().all(|line| line.contains("eth0 runs at 1000")));
+    }
+    let one = Interface { speed_mbps: Some(1_000), ..interface("eth0", "10.0.0.2") };
+    assert_eq!(deployed(&[], &[one]).unwrap().devices[0].speed_mbps, 1_000);
+    let unknown = deployed(&[], &[interface("eth0", "10.0.0.2")]).unwrap();
+    assert_eq!(unknown.devices[0].speed_mbps, 10_000);
 }
 
 /// A plan as `weft plan` writes it, as far as hosts read it.

@@ -26,6 +26,7 @@ fn endpoint() -> Arc<Endpoint> {
         encrypt: false,
         job_key: Arc::default(),
         line_bps: 0,
+        plane: None,
     };
     Arc::new(Endpoint::open(config).expect("a free port"))
 }

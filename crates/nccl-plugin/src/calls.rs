@@ -7,6 +7,7 @@
 
 use crate::boundary::Failure;
 use crate::core::{Core, forever};
+use crate::logger;
 use crate::nic::Nic;
 use crate::objects::{Comm, Memory, Slot, at, give, take};
 use std::ffi::{c_int, c_void};
@@ -15,15 +16,20 @@ use std::sync::Arc;
 use weft_comm::{
     Buffer, GpuMemory, HANDLE, Handle, Hint, MOST_BUFFERS, RecvChannel, Region, SendChannel,
 };
-use weft_nccl_abi::{NetAttributes, POINTER_CUDA, POINTER_HOST};
+use weft_deploy::Device;
+use weft_nccl_abi::{CommConfig, NetAttributes, POINTER_CUDA, POINTER_HOST};
 
 type Outcome = Result<(), Failure>;
 
 /// The largest message: a power of two whose size `test` can tell in an `int`.
 pub(crate) const LARGEST: usize = 1 << 30;
 
-/// A context of versions 11 and 12: it keeps the core alive.
-pub(crate) struct Context(pub(crate) Arc<Core>);
+/// A context of versions 11 and 12: it keeps the core alive, and has what its communicator wants.
+pub(crate) struct Context {
+    pub(crate) core: Arc<Core>,
+    /// DSCP of what it sends, if not that of the NIC.
+    pub(crate) dscp: Option<u8>,
+}
 
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
@@ -39,16 +45,26 @@ pub(crate) struct About {
     pub(crate) speed: c_int,
     /// Which memory it reaches.
     pub(crate) pointers: c_int,
+    /// NCCL's numbers of the NICs of which it consists.
+    pub(crate) members: Vec<c_int>,
+    /// -1 where they are not known, or those of its members differ.
+    pub(crate) rail: i16,
+    pub(crate) plane: i16,
 }
 
 /// What of a NIC whose speed nobody knows: as NCCL's own sockets say.
 const USUAL_SPEED: c_int = 10_000;
 
 pub(crate) fn about(nic: &Nic) -> About {
-    let device = &nic.device;
-    let speed = c_int::try_from(device.speed_mbps).unwrap_or(c_int::MAX);
+    // NCCL places a virtual NIC itself; the rest is as its first says.
+    let device = &nic.devices[0];
+    let speed = c_int::try_from(nic.speed_mbps()).unwrap_or(c_int::MAX);
+    let place = |number: Option<u32>| number.and_then(|it| i16::try_from(it).ok()).unwrap_or(-1);
     About {
-        name: forever(&device.name),
+        name: forever(&nic.name),
+        members: nic.numbers.clone(),
+        rail: place(nic.common(|device| device.rail)),
+        plane: place(nic.common(|device| device.plane)),
         pci_path: device.pci_path.as_deref().map(forever),
         guid: device.guid,
         speed: if speed == 0 { USUAL_SPEED } else { speed },
@@ -62,6 +78,46 @@ pub(crate) unsafe fn devices(count: *mut c_int) -> Outcome {
     let count = unsafe { count.as_mut() }.ok_or(Failure::Null("ndev"))?;
     *count = c_int::try_from(devices).unwrap_or(c_int::MAX);
     Ok(())
+}
+
+/// Makes a NIC of the first `count` of `devices`, and writes down its number.
+pub(crate) unsafe fn merge(number: *mut c_int, count: c_int, devices: &[c_int]) -> Outcome {
+    // SAFETY: a place for one number, by the interface.
+    let number = unsafe { number.as_mut() }.ok_or(Failure::Null("d"))?;
+    let most = devices.len();
+    let chosen = usize::try_from(count).ok().and_then(|count| devices.get(..count));
+    let chosen = chosen.ok_or_else(|| {
+        Failure::Argument(format!("{count} devices: this version has up to {most} as one"))
+    })?;
+    *number = Core::current()?.merge(chosen)?;
+    Ok(())
+}
+
+/// The DSCP that a communicator wants: the upper six bits of its traffic class, which is what InfiniBand
+/// and `NCCL_IB_TC` take by that name.
+pub(crate) unsafe fn dscp(core: &Core, config: *mut CommConfig) -> Result<Option<u8>, Failure> {
+    // SAFETY: NCCL's structure, or null.
+    let Some(CommConfig { traffic_class, .. }) = (unsafe { config.as_ref() }) else {
+        return Ok(None);
+    };
+    if *traffic_class < 0 {
+        return Ok(None);
+    }
+    let class = u8::try_from(*traffic_class).map_err(|_| {
+        let what = "it is 0 to 255, and DSCP its upper six bits (104 is DSCP 26)";
+        Failure::Argument(format!("trafficClass {traffic_class}: {what}"))
+    })?;
+    let dscp = class >> 2;
+    let nics = core.nics();
+    let steered = nics.iter().flat_map(|nic| &nic.devices).find_map(Device::steered_dscp);
+    if let Some(steered) = steered.filter(|steered| *steered != dscp) {
+        logger::warn(&format!(
+            "trafficClass {class} is DSCP {dscp}, but switches steer DSCP {steered}: messages of this \
+             communicator are hashed; use trafficClass {}, or configure the switches for both",
+            steered << 2
+        ));
+    }
+    Ok(Some(dscp))
 }
 
 pub(crate) unsafe fn listen(
@@ -87,6 +143,7 @@ pub(crate) unsafe fn listen(
 pub(crate) unsafe fn connect(
     core: &Core,
     device: c_int,
+    dscp: Option<u8>,
     handle: *mut c_void,
     comm: *mut *mut c_void,
 ) -> Outcome {
@@ -98,7 +155,7 @@ pub(crate) unsafe fn connect(
     *comm = std::ptr::null_mut();
     // SAFETY: NCCL's handles have so many bytes.
     let mut bytes = Handle(unsafe { handle.cast::<[u8; HANDLE]>().read_unaligned() });
-    let outcome = core.connect(device, &mut bytes);
+    let outcome = core.connect(device, dscp, &mut bytes);
     // SAFETY: as above; NCCL gives the same bytes again, and lets plugins keep their state in them.
     unsafe { handle.cast::<[u8; HANDLE]>().write_unaligned(bytes.0) };
     if let Some((channel, endpoint)) = outcome? {
@@ -333,7 +390,7 @@ pub(crate) unsafe fn attributes(context: *mut c_void, given: *mut NetAttributes)
     let (context, given) = unsafe { (at::<Context>(context, "ctx")?, given.as_ref()) };
     let send = given.ok_or(Failure::Null("netAttr"))?.send;
     let known = |number: i32| u32::try_from(number).unwrap_or(0);
-    context.0.hint(Hint {
+    context.core.hint(Hint {
         peers: (known(send.min_concurrent_peers), known(send.max_concurrent_peers)),
         flows_per_peer: (known(send.min_flows_per_peer), known(send.max_flows_per_peer)),
     });

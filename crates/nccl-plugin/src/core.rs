@@ -1,12 +1,12 @@
 //! What a process has once, however many communicators NCCL makes: its NICs.
 
 use crate::boundary::Failure;
-use crate::nic::Nic;
+use crate::nic::{Nic, Nics};
 use crate::profile::{self, message::Messages};
 use crate::watch::{self, Watch};
 use crate::{forked, logger};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -16,14 +16,16 @@ use weft_nccl_abi::Profiler;
 
 /// NICs and whoever watches them. It goes when the last communicator does.
 pub(crate) struct Core {
-    nics: Vec<Arc<Nic>>,
+    nics: Arc<Nics>,
+    /// The name of the scheme, for the log.
+    scheme: String,
     connecting: Mutex<HashMap<Key, Connecting>>,
     /// Attempts to connect that were begun and not over at once.
     attempts: AtomicU64,
     hint: Mutex<Option<Hint>>,
     watch: Watch,
     /// Keeps discovered paths true, where ports come from a table of them.
-    _paths: Option<KeptPaths>,
+    _paths: Vec<KeptPaths>,
 }
 
 /// Which attempt to connect: NCCL asks again with the handle as it was left, wherever that is by then.
@@ -72,9 +74,11 @@ impl Core {
         Ok(core)
     }
 
-    /// For versions without contexts: acquired by `init`, never let go.
+    /// For versions without contexts: acquired by `init`, never let go. NCCL calls that once, before it
+    /// makes virtual NICs: where it does again, it has forgotten those.
     pub(crate) fn acquire_forever() -> Result<(), Failure> {
         let core = Core::acquire()?;
+        core.nics.forget_merged();
         FOREVER.get_or_init(|| core);
         Ok(())
     }
@@ -98,28 +102,41 @@ impl Core {
         let Deployment { devices, scheme, stats, prometheus, log, paths, warnings } = deployment;
         logger::alone(log);
         warnings.iter().for_each(|warning| logger::warn(warning));
-        let nics: Vec<_> = devices.into_iter().map(|device| Arc::new(Nic::new(device))).collect();
-        for nic in &nics {
+        let nics = Arc::new(Nics::new(devices));
+        for nic in nics.all() {
             logger::info(&nic.describe(&scheme));
         }
         profile::start()?;
         let watch = Watch::start(stats, prometheus, nics.clone())?;
-        let paths = paths.map(|paths| paths.start(logger::warn)).transpose();
-        let paths = paths.map_err(|error| Failure::Setup(error.to_string()))?;
+        let paths = paths.into_iter().map(|paths| paths.start(logger::warn));
+        let paths =
+            paths.collect::<Result<_, _>>().map_err(|error| Failure::Setup(error.to_string()))?;
         let (connecting, attempts, hint) = Default::default();
         forked::has_core();
-        Ok(Core { nics, connecting, attempts, hint, watch, _paths: paths })
+        Ok(Core { nics, scheme, connecting, attempts, hint, watch, _paths: paths })
     }
 
     pub(crate) fn devices(&self) -> usize {
-        self.nics.len()
+        self.nics.all().len()
+    }
+
+    /// All NICs that there are now.
+    pub(crate) fn nics(&self) -> Vec<Arc<Nic>> {
+        self.nics.all()
     }
 
     /// A NIC by NCCL's number.
-    pub(crate) fn nic(&self, device: i32) -> Result<&Arc<Nic>, Failure> {
-        usize::try_from(device).ok().and_then(|at| self.nics.get(at)).ok_or_else(|| {
-            Failure::Argument(format!("device {device}: there are {}", self.nics.len()))
-        })
+    pub(crate) fn nic(&self, device: c_int) -> Result<Arc<Nic>, Failure> {
+        self.nics.get(device)
+    }
+
+    /// Makes one NIC of several; its number.
+    pub(crate) fn merge(&self, devices: &[c_int]) -> Result<c_int, Failure> {
+        let (number, made) = self.nics.merge(devices)?;
+        if let Some(nic) = made {
+            logger::info(&nic.describe(&self.scheme));
+        }
+        Ok(number)
     }
 
     /// The endpoint of a NIC, opened if need be.
@@ -139,20 +156,23 @@ impl Core {
     pub(crate) fn messages(&self, device: i32) -> Option<Messages> {
         let recorder = profile::recording()?;
         let profiler = *PROFILER.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Messages::new(recorder, profiler, &self.nic(device).ok()?.device.name))
+        Some(Messages::new(recorder, profiler, &self.nic(device).ok()?.name))
     }
 
     /// Tells all NICs what traffic is to come, those too that are opened later.
     pub(crate) fn hint(&self, hint: Hint) {
         *self.hint.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
-        self.nics.iter().filter_map(|nic| nic.opened()).for_each(|endpoint| endpoint.hint(hint));
+        for nic in self.nics.all() {
+            nic.opened().into_iter().for_each(|endpoint| endpoint.hint(hint));
+        }
     }
 
     /// Begins to connect, or goes on with what was begun with this handle, which is left as it is to be
-    /// given next time.
+    /// given next time. Its packets have `dscp`, if they shall have another than those of the NIC.
     pub(crate) fn connect(
         &self,
         device: i32,
+        dscp: Option<u8>,
         handle: &mut Handle,
     ) -> Result<Option<(weft_comm::SendChannel, Arc<Endpoint>)>, Failure> {
         let attempt = take_note(handle);
@@ -163,7 +183,7 @@ impl Core {
             Some(begun) => begun,
             None => {
                 key.attempt = 1 + self.attempts.fetch_add(1, Ordering::Relaxed);
-                endpoint.connect(handle)?
+                endpoint.connect_as(handle, dscp)?
             }
         };
         match connecting.try_finish()? {

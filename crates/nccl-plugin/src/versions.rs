@@ -23,7 +23,6 @@ use weft_nccl_abi::{
 const NAME: *const c_char = c"Weft".as_ptr();
 /// NCCL asks before it makes another; there is no limit but memory and ports.
 const MOST_COMMS: c_int = 1 << 16;
-const NOT_KNOWN: i16 = -1;
 
 /// Runs what is unsafe only for what NCCL hands in.
 macro_rules! call {
@@ -49,7 +48,7 @@ unsafe extern "C" fn init_v10(log: Option<Logger>, profiler: Option<Profiler>) -
 unsafe extern "C" fn init_v11(
     context: *mut *mut c_void,
     _comm: u64,
-    _config: *mut CommConfig,
+    config: *mut CommConfig,
     log: Option<Logger>,
     profiler: Option<Profiler>,
 ) -> NcclResult {
@@ -58,7 +57,10 @@ unsafe extern "C" fn init_v11(
     enter("init", || {
         // SAFETY: a place for one pointer.
         let context = unsafe { context.as_mut() }.ok_or(Failure::Null("ctx"))?;
-        *context = give(Context(Core::acquire()?));
+        let core = Core::acquire()?;
+        // SAFETY: NCCL's structure, or null.
+        let dscp = unsafe { calls::dscp(&core, config)? };
+        *context = give(Context { core, dscp });
         Ok(())
     })
 }
@@ -68,23 +70,19 @@ unsafe extern "C" fn devices(count: *mut c_int) -> NcclResult {
 }
 
 /// Fills in what NCCL gave room for.
-unsafe fn properties<P>(
-    device: c_int,
-    out: *mut P,
-    make: fn(c_int, &calls::About) -> P,
-) -> NcclResult {
+unsafe fn properties<P>(device: c_int, out: *mut P, make: fn(&calls::About) -> P) -> NcclResult {
     enter("getProperties", || {
         if out.is_null() {
             return Err(Failure::Null("props"));
         }
-        let about = calls::about(Core::current()?.nic(device)?);
+        let about = calls::about(&*Core::current()?.nic(device)?);
         // SAFETY: NCCL's structure; it may be uninitialised.
-        unsafe { out.write(make(device, &about)) };
+        unsafe { out.write(make(&about)) };
         Ok(())
     })
 }
 
-fn as_v8(_: c_int, about: &calls::About) -> PropertiesV8 {
+fn as_v8(about: &calls::About) -> PropertiesV8 {
     PropertiesV8 {
         name: about.name.as_ptr(),
         pci_path: about.pci_path.map_or(null(), |path| path.as_ptr()),
@@ -101,7 +99,7 @@ fn as_v8(_: c_int, about: &calls::About) -> PropertiesV8 {
     }
 }
 
-fn as_v9(device: c_int, about: &calls::About) -> PropertiesV9 {
+fn as_v9(about: &calls::About) -> PropertiesV9 {
     let PropertiesV8 {
         name,
         pci_path,
@@ -115,7 +113,7 @@ fn as_v9(device: c_int, about: &calls::About) -> PropertiesV9 {
         max_receives,
         device_type,
         device_version,
-    } = as_v8(device, about);
+    } = as_v8(about);
     PropertiesV9 {
         name,
         pci_path,
@@ -130,18 +128,30 @@ fn as_v9(device: c_int, about: &calls::About) -> PropertiesV9 {
         max_receives,
         device_type,
         device_version,
-        virtual_device: VirtualDevice4 { count: 1, devices: [device, 0, 0, 0] },
+        virtual_device: {
+            let (count, devices) = members(about);
+            VirtualDevice4 { count, devices }
+        },
         max_p2p_bytes: LARGEST,
         max_collective_bytes: LARGEST,
     }
 }
 
-fn as_v11(device: c_int, about: &calls::About) -> PropertiesV11 {
-    PropertiesV11 { base: as_v9(device, about), max_multi_request: 1 }
+/// The numbers of what it consists of, as many as the version has room for.
+fn members<const N: usize>(about: &calls::About) -> (c_int, [c_int; N]) {
+    let mut devices = [0; N];
+    let count = about.members.len().min(N);
+    devices[..count].copy_from_slice(&about.members[..count]);
+    (count as c_int, devices)
 }
 
-fn as_v12(device: c_int, about: &calls::About) -> PropertiesV12 {
-    let base = as_v9(device, about);
+fn as_v11(about: &calls::About) -> PropertiesV11 {
+    PropertiesV11 { base: as_v9(about), max_multi_request: 1 }
+}
+
+fn as_v12(about: &calls::About) -> PropertiesV12 {
+    let base = as_v9(about);
+    let (count, devices) = members(about);
     PropertiesV12 {
         name: base.name,
         pci_path: base.pci_path,
@@ -156,12 +166,12 @@ fn as_v12(device: c_int, about: &calls::About) -> PropertiesV12 {
         max_receives: base.max_receives,
         device_type: base.device_type,
         device_version: base.device_version,
-        virtual_device: VirtualDevice8 { count: 1, devices: [device, 0, 0, 0, 0, 0, 0, 0] },
+        virtual_device: VirtualDevice8 { count, devices },
         max_p2p_bytes: base.max_p2p_bytes,
         max_collective_bytes: base.max_collective_bytes,
         max_multi_request: 1,
-        rail: NOT_KNOWN,
-        plane: NOT_KNOWN,
+        rail: about.rail,
+        plane: about.plane,
     }
 }
 
@@ -199,7 +209,7 @@ unsafe extern "C" fn listen_v11(
     handle: *mut c_void,
     comm: *mut *mut c_void,
 ) -> NcclResult {
-    call!("listen", calls::listen(&at::<Context>(context, "ctx")?.0, device, handle, comm))
+    call!("listen", calls::listen(&at::<Context>(context, "ctx")?.core, device, handle, comm))
 }
 
 unsafe extern "C" fn connect_v8(
@@ -208,17 +218,21 @@ unsafe extern "C" fn connect_v8(
     comm: *mut *mut c_void,
     _: *mut *mut DeviceHandle,
 ) -> NcclResult {
-    call!("connect", calls::connect(&*Core::current()?, device, handle, comm))
+    call!("connect", calls::connect(&*Core::current()?, device, None, handle, comm))
 }
 
 unsafe extern "C" fn connect_v10(
     device: c_int,
-    _config: *mut CommConfig,
+    config: *mut CommConfig,
     handle: *mut c_void,
     comm: *mut *mut c_void,
     _: *mut *mut DeviceHandle,
 ) -> NcclResult {
-    call!("connect", calls::connect(&*Core::current()?, device, handle, comm))
+    call!("connect", {
+        let core = Core::current()?;
+        let dscp = calls::dscp(&core, config)?;
+        calls::connect(&core, device, dscp, handle, comm)
+    })
 }
 
 unsafe extern "C" fn connect_v11(
@@ -228,7 +242,10 @@ unsafe extern "C" fn connect_v11(
     comm: *mut *mut c_void,
     _: *mut *mut DeviceHandle,
 ) -> NcclResult {
-    call!("connect", calls::connect(&at::<Context>(context, "ctx")?.0, device, handle, comm))
+    call!("connect", {
+        let Context { core, dscp } = at::<Context>(context, "ctx")?;
+        calls::connect(core, device, *dscp, handle, comm)
+    })
 }
 
 unsafe extern "C" fn accept(
@@ -379,6 +396,20 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> NcclResult {
     call!("finalize", calls::finalize(context))
 }
 
+unsafe extern "C" fn make_v9(number: *mut c_int, given: *mut VirtualDevice4) -> NcclResult {
+    call!("makeVDevice", {
+        let given = given.as_ref().ok_or(Failure::Null("props"))?;
+        calls::merge(number, given.count, &given.devices)
+    })
+}
+
+unsafe extern "C" fn make_v12(number: *mut c_int, given: *mut VirtualDevice8) -> NcclResult {
+    call!("makeVDevice", {
+        let given = given.as_ref().ok_or(Failure::Null("props"))?;
+        calls::merge(number, given.count, &given.devices)
+    })
+}
+
 unsafe extern "C" fn set_net_attr(context: *mut c_void, given: *mut NetAttributes) -> NcclResult {
     call!("setNetAttr", calls::attributes(context, given))
 }
@@ -424,19 +455,19 @@ export!(ncclNetPlugin_v8: NetV8 {
 });
 export!(ncclNetPlugin_v9: NetV9 {
     init: init_v8, get_properties: properties_v9, listen: listen_v8, connect: connect_v8,
-    isend: isend_v9, irecv: irecv_v9, make_v_device: None,
+    isend: isend_v9, irecv: irecv_v9, make_v_device: Some(make_v9),
 });
 export!(ncclNetPlugin_v10: NetV10 {
     init: init_v10, get_properties: properties_v9, listen: listen_v8, connect: connect_v10,
-    isend: isend_v10, irecv: irecv_v10, make_v_device: None,
+    isend: isend_v10, irecv: irecv_v10, make_v_device: Some(make_v9),
 });
 export!(ncclNetPlugin_v11: NetV11 {
     init: init_v11, get_properties: properties_v11, listen: listen_v11, connect: connect_v11,
-    isend: isend_v10, irecv: irecv_v10, make_v_device: None, finalize: finalize,
+    isend: isend_v10, irecv: irecv_v10, make_v_device: Some(make_v9), finalize: finalize,
     set_net_attr: Some(set_net_attr),
 });
 export!(ncclNetPlugin_v12: NetV12 {
     init: init_v11, get_properties: properties_v12, listen: listen_v11, connect: connect_v11,
-    isend: isend_v10, irecv: irecv_v10, make_v_device: None, finalize: finalize,
+    isend: isend_v10, irecv: irecv_v10, make_v_device: Some(make_v12), finalize: finalize,
     set_net_attr: Some(set_net_attr),
 });

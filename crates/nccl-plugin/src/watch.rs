@@ -5,7 +5,7 @@ use crate::boundary::Failure;
 use crate::changes::StatisticsChanges;
 use crate::directory::Slot;
 use crate::http::Pages;
-use crate::nic::Nic;
+use crate::nic::{Nic, Nics};
 use crate::{http, logger};
 use std::fs::Permissions;
 use std::net::{SocketAddr, TcpListener};
@@ -70,7 +70,7 @@ struct Task {
     file: Option<PathBuf>,
     port: Option<TcpListener>,
     slot: Option<Slot>,
-    nics: Vec<Arc<Nic>>,
+    nics: Arc<Nics>,
 }
 
 impl Watch {
@@ -78,7 +78,7 @@ impl Watch {
     pub(crate) fn start(
         file: Option<PathBuf>,
         shown: Option<Prometheus>,
-        nics: Vec<Arc<Nic>>,
+        nics: Arc<Nics>,
     ) -> Result<Watch, Failure> {
         let (port, slot) = match shown {
             Some(Prometheus::Served(address)) => (Some(listen(address)?), None),
@@ -88,7 +88,7 @@ impl Watch {
         let file = file.map(|file| of_process(&file));
         if let Some(file) = &file {
             // What cannot be written is said now, not at the end of the job.
-            write_statistics(file, &nics)?;
+            write_statistics(file, &nics.all())?;
         }
         let task = Task { file, port, slot, nics };
         let (stop, stopped) = channel();
@@ -149,8 +149,7 @@ pub(crate) fn before_exit(last: fn()) {
 impl Task {
     fn run(self, stopped: &Receiver<()>) {
         let mut looked = Instant::now();
-        let mut changes: Vec<StatisticsChanges> =
-            self.nics.iter().map(|_| StatisticsChanges::default()).collect();
+        let mut changes = Vec::new();
         let wait = if self.port.is_some() { LOOK } else { WRITE };
         loop {
             let over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
@@ -162,14 +161,17 @@ impl Task {
                 return;
             }
             if let Some(port) = &self.port {
-                let metrics = || prometheus(&self.nics, None);
-                http::answer(port, &Pages { metrics: &metrics, json: &|| json(&self.nics) });
+                let metrics = || prometheus(&self.nics.all(), None);
+                let json = || json(&self.nics.all());
+                http::answer(port, &Pages { metrics: &metrics, json: &json });
             }
         }
     }
 
-    fn look(&self, changes: &mut [StatisticsChanges]) {
-        for (nic, changes) in self.nics.iter().zip(changes) {
+    fn look(&self, changes: &mut Vec<StatisticsChanges>) {
+        let nics = self.nics.all();
+        changes.resize_with(nics.len(), StatisticsChanges::default);
+        for (nic, changes) in nics.iter().zip(changes) {
             if let Some(endpoint) = nic.opened() {
                 let now = endpoint.statistics();
                 changes.lines(&now).iter().for_each(|line| logger::info(line));
@@ -177,13 +179,12 @@ impl Task {
             }
         }
         if let Some(file) = &self.file
-            && let Err(failure) = write_statistics(file, &self.nics)
+            && let Err(failure) = write_statistics(file, &nics)
         {
             failure.say("statistics");
         }
         if let Some(slot) = &self.slot
-            && let Err(failure) =
-                slot.write(&prometheus(&self.nics, Some(slot.number)), &json(&self.nics))
+            && let Err(failure) = slot.write(&prometheus(&nics, Some(slot.number)), &json(&nics))
         {
             failure.say("statistics");
         }

@@ -358,3 +358,82 @@ fn attributes_are_taken() {
     pair.close();
     net.finalize().expect("it ends");
 }
+
+/// What NCCL may not have as one NIC is refused, and it goes on with those that it has.
+#[test]
+fn what_cannot_be_merged_is_refused() {
+    let result = |error: BenchError| match error {
+        BenchError::Plugin { result, .. } => result,
+        other => panic!("{other}"),
+    };
+    for version in Version::ALL.into_iter().filter(|version| *version > Version::V8) {
+        let net = net(version);
+        let refused = |devices: &[i32]| result(net.make_virtual(devices).expect_err("it refuses"));
+        assert_eq!(refused(&[0, 0]), NcclResult::INVALID_USAGE);
+        assert_eq!(refused(&[]), NcclResult::INVALID_USAGE);
+        assert_eq!(refused(&[0, 1]), NcclResult::INVALID_ARGUMENT);
+        assert_eq!(refused(&[-1]), NcclResult::INVALID_ARGUMENT);
+        assert_eq!(refused(&[0; 9]), NcclResult::INVALID_ARGUMENT);
+        assert_eq!(net.make_virtual(&[0]).expect("one is itself"), 0);
+        assert_eq!(net.devices().expect("it counts"), 1);
+        assert_eq!(net.properties(0).expect("it is there").members, [0]);
+        net.finalize().expect("it ends");
+    }
+}
+
+/// DSCP of the connections between this process and itself.
+fn classes() -> Vec<i32> {
+    let files = std::fs::read_dir("/proc/self/fd").expect("Linux").flatten();
+    let numbers = files.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let connected = |file: &i32| {
+        let mut address = [0_u8; 128];
+        let mut len = address.len() as libc::socklen_t;
+        // SAFETY: the place has room for `len` bytes; what is no connected socket is an error.
+        unsafe { libc::getpeername(*file, address.as_mut_ptr().cast(), &raw mut len) == 0 }
+    };
+    let class = |file: i32| {
+        let mut class = 0;
+        let mut len = size_of::<i32>() as libc::socklen_t;
+        // SAFETY: the place is one number.
+        let result = unsafe {
+            let place = (&raw mut class).cast();
+            libc::getsockopt(file, libc::IPPROTO_IP, libc::IP_TOS, place, &raw mut len)
+        };
+        (result == 0).then_some(class >> 2)
+    };
+    numbers.filter(connected).filter_map(class).collect()
+}
+
+/// The traffic class of a communicator is the DSCP of both ends of its connections, from version 10 on.
+#[test]
+fn a_communicator_has_a_traffic_class() {
+    for version in Version::ALL {
+        let plugin = weft_net_bench::table::Plugin::load(&common::library(), version);
+        let plugin = plugin.expect("the version is there");
+        common::environment(&[]);
+        let logger = Some(weft_net_bench::log::logger());
+        // Other tests of this file have connections of class 0 meanwhile; versions, classes of their own.
+        let dscp = 40 + version as i32;
+        let net = plugin.init_as(logger, dscp << 2 | 3).expect("init works");
+        let mut pair = Pair::new(&net, 1 << 20);
+        pair.transfer(1 << 20);
+        let with = classes().into_iter().filter(|one| *one == dscp).count();
+        if version < Version::V10 {
+            assert_eq!(with, 0, "{version:?} has no way to say so");
+        } else {
+            assert!(with >= 2 && with % 2 == 0, "{version:?}: {with} ends have it");
+        }
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn a_traffic_class_that_cannot_be_is_refused() {
+    common::environment(&[]);
+    let plugin = weft_net_bench::table::Plugin::load(&common::library(), Version::V12);
+    let plugin = plugin.expect("the version is there");
+    let error = plugin.init_as(Some(weft_net_bench::log::logger()), 256).expect_err("8 bits");
+    let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+    assert_eq!(result, NcclResult::INVALID_ARGUMENT);
+}

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use weft_nccl_abi::{
     CommConfig, HANDLE_BYTES, Logger, NcclResult, NetAttributes, NetV8, NetV9, NetV10, NetV11,
-    NetV12, Profiler, TRAFFIC_CLASS_UNDEFINED, Version,
+    NetV12, Profiler, TRAFFIC_CLASS_UNDEFINED, Version, VirtualDevice4, VirtualDevice8,
 };
 
 #[derive(Clone, Copy)]
@@ -67,6 +67,12 @@ pub struct Properties {
     pub max_receives: i32,
     /// Most bytes of a message, where the version says so.
     pub max_bytes: Option<usize>,
+    /// Numbers of the NICs of which it consists; none where the version does not say so.
+    pub members: Vec<i32>,
+    /// Its rail and its plane, where the version and the plugin know them.
+    pub rail: Option<i16>,
+    /// As `rail`.
+    pub plane: Option<i16>,
 }
 
 /// One buffer of a receive.
@@ -132,7 +138,7 @@ impl Plugin {
     /// # Errors
     /// What it returned.
     pub fn init(&self, logger: Option<Logger>) -> Result<Net, BenchError> {
-        self.init_profiled(logger, None)
+        self.init_with(logger, None, TRAFFIC_CLASS_UNDEFINED)
     }
 
     /// The same with a profiler, which versions before 10 do not know.
@@ -144,8 +150,25 @@ impl Plugin {
         logger: Option<Logger>,
         profiler: Option<Profiler>,
     ) -> Result<Net, BenchError> {
+        self.init_with(logger, profiler, TRAFFIC_CLASS_UNDEFINED)
+    }
+
+    /// The same for a communicator with a traffic class, which versions take from 10 on.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn init_as(&self, logger: Option<Logger>, traffic_class: i32) -> Result<Net, BenchError> {
+        self.init_with(logger, None, traffic_class)
+    }
+
+    fn init_with(
+        &self,
+        logger: Option<Logger>,
+        profiler: Option<Profiler>,
+        traffic_class: i32,
+    ) -> Result<Net, BenchError> {
         let mut context = null_mut();
-        let mut config = CommConfig { traffic_class: TRAFFIC_CLASS_UNDEFINED };
+        let mut config = CommConfig { traffic_class };
         // SAFETY: arguments are as the version has them, and outlive the call.
         let result = unsafe {
             match self.table {
@@ -157,7 +180,8 @@ impl Plugin {
             }
         };
         checked("init", result)?;
-        Ok(Net { plugin: *self, context, profile: Cell::new(null_mut()) })
+        let profile = Cell::new(null_mut());
+        Ok(Net { plugin: *self, context, traffic_class, profile })
     }
 }
 
@@ -169,6 +193,7 @@ impl Plugin {
 pub struct Net {
     plugin: Plugin,
     context: *mut c_void,
+    traffic_class: i32,
     /// What sends and receives belong to, as the profiler knows it.
     pub profile: Cell<*mut c_void>,
 }
@@ -192,11 +217,13 @@ impl Net {
     /// What it returned.
     pub fn properties(&self, device: i32) -> Result<Properties, BenchError> {
         macro_rules! ask {
-            ($t:ident, $p:ident => $($base:ident).+, $max:expr) => {{
+            ($t:ident, $p:ident => $($base:ident).+, $more:expr) => {{
                 // SAFETY: numbers and pointers, all of which may be zero.
                 let mut $p = unsafe { std::mem::zeroed() };
                 // SAFETY: it fills in the structure of its version.
                 checked("getProperties", unsafe { ($t.get_properties)(device, &raw mut $p) })?;
+                let (max_bytes, members, [rail, plane]) = $more;
+                let known = |number: Option<i16>| number.filter(|number| *number >= 0);
                 Properties {
                     name: text($($base).+.name).unwrap_or_default(),
                     pci_path: text($($base).+.pci_path),
@@ -205,17 +232,56 @@ impl Net {
                     speed: $($base).+.speed,
                     max_comms: $($base).+.max_comms,
                     max_receives: $($base).+.max_receives,
-                    max_bytes: $max,
+                    max_bytes,
+                    members,
+                    rail: known(rail),
+                    plane: known(plane),
                 }
             }};
         }
+        /// What versions say from 9 on.
+        macro_rules! more {
+            ($base:expr, $place:expr) => {{
+                let (count, devices) = ($base.virtual_device.count, $base.virtual_device.devices);
+                let members = devices.into_iter().take(usize::try_from(count).unwrap_or(0));
+                (Some($base.max_p2p_bytes), members.collect(), $place)
+            }};
+        }
         Ok(match self.plugin.table {
-            Table::V8(t) => ask!(t, p => p, None),
-            Table::V9(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
-            Table::V10(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
-            Table::V11(t) => ask!(t, p => p.base, Some(p.base.max_p2p_bytes)),
-            Table::V12(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
+            Table::V8(t) => ask!(t, p => p, (None, Vec::new(), [None; 2])),
+            Table::V9(t) => ask!(t, p => p, more!(p, [None; 2])),
+            Table::V10(t) => ask!(t, p => p, more!(p, [None; 2])),
+            Table::V11(t) => ask!(t, p => p.base, more!(p.base, [None; 2])),
+            Table::V12(t) => ask!(t, p => p, more!(p, [Some(p.rail), Some(p.plane)])),
         })
+    }
+
+    /// Makes one NIC of several; its number. Versions do so from 9 on.
+    ///
+    /// # Errors
+    /// What it returned; more NICs than the version takes.
+    pub fn make_virtual(&self, devices: &[i32]) -> Result<i32, BenchError> {
+        let (mut number, count) = (-1, int(devices.len())?);
+        let out = &raw mut number;
+        macro_rules! make {
+            ($call:expr, $kind:ident, $room:expr) => {{
+                let none = || BenchError::input("the plugin makes no virtual NICs");
+                let call = $call.ok_or_else(none)?;
+                let mut given = $kind { count, devices: [0; $room] };
+                let chosen = given.devices.iter_mut().zip(devices);
+                chosen.for_each(|(place, device)| *place = *device);
+                // SAFETY: writes one number, and reads the structure of its version.
+                unsafe { call(out, &raw mut given) }
+            }};
+        }
+        let result = match self.plugin.table {
+            Table::V8(_) => return Err(BenchError::input("version 8 has no virtual NICs")),
+            Table::V9(t) => make!(t.make_v_device, VirtualDevice4, 4),
+            Table::V10(t) => make!(t.make_v_device, VirtualDevice4, 4),
+            Table::V11(t) => make!(t.make_v_device, VirtualDevice4, 4),
+            Table::V12(t) => make!(t.make_v_device, VirtualDevice8, 8),
+        };
+        checked("makeVDevice", result).map(|()| number)
     }
 
     /// Listens: handle and listener.
@@ -249,7 +315,7 @@ impl Net {
         device: i32,
         handle: &mut [u8; HANDLE_BYTES],
     ) -> Result<*mut c_void, BenchError> {
-        let mut config = CommConfig { traffic_class: TRAFFIC_CLASS_UNDEFINED };
+        let mut config = CommConfig { traffic_class: self.traffic_class };
         let (config, handle) = (&raw mut config, handle.as_mut_ptr().cast());
         let (mut comm, mut offload) = (null_mut(), null_mut());
         let (out, offload) = (&raw mut comm, &raw mut offload);

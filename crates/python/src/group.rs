@@ -38,34 +38,36 @@ pub(crate) struct Nic {
     #[pyo3(get)]
     warnings: Vec<String>,
     /// Keeps discovered paths true, where ports come from a table of them.
-    _paths: Option<KeptPaths>,
+    _paths: Vec<KeptPaths>,
 }
 
 #[pymethods]
 impl Nic {
-    /// The NIC number `index`, counted round.
+    /// The NIC number `index`, counted round; with several planes, those of a rail as one.
     #[new]
     fn new(py: Python<'_>, index: usize) -> PyResult<Nic> {
         let mut deployment = weft_deploy::of_this_process().map_err(wrong)?;
-        let index = index % deployment.devices.len();
-        let device = deployment.devices.swap_remove(index);
+        let devices = deployment.of_process(index);
+        let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
+        let name = names.join("+");
         if deployment.prometheus.is_some() {
             let text = "WEFT_PROMETHEUS: PyTorch's back end serves nothing; use WEFT_STATS";
             deployment.warnings.push(text.into());
         }
-        let address = device.endpoint.address;
-        let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
+        let addresses: Vec<_> = devices.iter().map(|device| device.endpoint.address).collect();
+        let configs = devices.into_iter().map(|device| device.endpoint).collect();
+        let endpoint = py.detach(|| Endpoint::open_merged(configs)).map_err(failed)?;
         deployment.warnings.extend(endpoint.notice().map(str::to_owned));
-        let paths = deployment.paths.map(|paths| {
-            paths.only(address).start(|line| eprintln!("weft: {line}")).map_err(wrong)
+        let paths = deployment.paths.into_iter().map(|paths| {
+            paths.only(&addresses).start(|line| eprintln!("weft: {line}")).map_err(wrong)
         });
         Ok(Nic {
             endpoint: Arc::new(endpoint),
-            name: device.name,
+            name,
             scheme: deployment.scheme,
             stats: deployment.stats.map(|path| path.display().to_string()),
             warnings: deployment.warnings,
-            _paths: paths.transpose()?,
+            _paths: paths.collect::<PyResult<_>>()?,
         })
     }
 

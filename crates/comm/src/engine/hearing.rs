@@ -23,6 +23,7 @@ impl Engine {
         let mut completed = sending.completed();
         let this = &mut sending.lanes[usize::from(lane)];
         (sending.alive, sending.spoke) = (self.now, self.now);
+        sending.ends[usize::from(this.way.member)].heard = Some(self.now);
         let greeting = this.phase == Phase::Greeting;
         if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
             return Err(WireError::Nonsense("an answer out of order"));
@@ -95,7 +96,7 @@ impl Engine {
                 if let Some(token) = this.token.take() {
                     let gone = self.connections.remove(&token);
                     let place = sending.place(lane);
-                    self.counts.close(place, sending.to.host);
+                    self.counts.close(place, sending.host(lane));
                     let link = gone.and_then(|mut gone| gone.link.take());
                     self.complete_link(number, lane, link);
                 }
@@ -138,7 +139,7 @@ impl Engine {
             status.note(|notes| notes.acknowledge(self.now, lane, place, start, end - start));
         }
         for (subflow, bytes) in completed.subflows {
-            let Some(planning) = &mut self.planning else { break };
+            let Some(planning) = self.members.planning_of(subflow) else { continue };
             if let Some(since) = planning.acknowledged(self.now, subflow, bytes, path) {
                 // Its memory may be free now.
                 self.give_up(number, subflow);
@@ -186,13 +187,13 @@ impl Engine {
         sending.over = true;
         let mut leaving = Vec::new();
         for lane in 0..sending.lanes.len() {
-            let place = sending.place(lane as u16);
+            let (place, host) = (sending.place(lane as u16), sending.host(lane as u16));
             let this = &mut sending.lanes[lane];
             this.again_at = None;
             let live = this.phase == Phase::Live;
             this.phase = Phase::Closed;
             let Some(token) = this.token.take() else { continue };
-            self.counts.close(place, sending.to.host);
+            self.counts.close(place, host);
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             if !live {
                 self.connections.remove(&token);
@@ -208,9 +209,8 @@ impl Engine {
             leaving.push(token);
         }
         sending.fail_all();
-        if let Some(planning) = &mut self.planning {
-            planning.forget(self.now, number);
-        }
+        let now = self.now;
+        self.members.plannings().for_each(|planning| planning.forget(now, number));
         leaving.into_iter().for_each(|token| self.leave(token));
     }
 

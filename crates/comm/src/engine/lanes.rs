@@ -2,6 +2,7 @@
 
 use super::absent::{REFUSALS, REFUSED_FOR, gone};
 use super::connection::{Broken, Connection, Greeting, Role};
+use super::members::End;
 use super::planning::LanePart;
 use super::room::is_fault;
 use super::routes::{Key, LanePath};
@@ -28,8 +29,10 @@ pub(super) struct Lane {
     pub(super) way: LanePath,
     /// Which port of the way.
     pub(super) spare: u32,
-    /// Where to count what it does: path and port of its connection, or of the last one.
+    /// Where to count what it does: path and port of its connection, or of the last one; and which host of
+    /// the fabric is there.
     place: Place,
+    host: Option<u32>,
     pub(super) phase: Phase,
     pub(super) token: Option<usize>,
     pub(super) epoch: u32,
@@ -63,6 +66,16 @@ impl Sending {
         self.lanes[usize::from(lane)].place
     }
 
+    /// Which host of the fabric it goes to, if it is one.
+    pub(super) fn host(&self, lane: u16) -> Option<u32> {
+        self.lanes[usize::from(lane)].host
+    }
+
+    /// The other end of `lane`.
+    pub(super) fn end(&self, lane: u16) -> &End {
+        &self.ends[usize::from(self.lanes[usize::from(lane)].way.member)]
+    }
+
     /// A lane that has a connection, or is about to.
     pub(super) fn open_lane(&self) -> Option<u16> {
         let live = self.lanes.iter().position(|lane| lane.phase == Phase::Live);
@@ -75,17 +88,20 @@ impl Engine {
     /// The lane of `key`, perhaps a new one, which begins on `way`.
     pub(super) fn lane(&mut self, number: u32, key: Key, way: &LanePath) -> u16 {
         let sending = self.sending.get_mut(number).expect("the caller has it");
-        if let Some(lane) = sending.by_key.get(&key) {
+        if let Some(lane) = sending.by_key.get(&(way.member, key)) {
             return *lane;
         }
         let lane = sending.half.open_lane();
-        sending.by_key.insert(key, lane);
+        sending.by_key.insert((way.member, key), lane);
         // Channels begin with different ports, so that two to one peer do not get into each other's way.
         let spare = (sending.channel >> 32) as u32;
+        let end = &sending.ends[usize::from(way.member)];
+        let (place, host) = ((*end.address.ip(), way.path, 0), end.host);
         sending.lanes.push(Lane {
             way: *way,
             spare,
-            place: (*sending.to.address.ip(), way.path, 0),
+            place,
+            host,
             phase: Phase::Closed,
             token: None,
             epoch: 0,
@@ -107,41 +123,44 @@ impl Engine {
         if this.way.is_like(way) || sending.half.is_busy(lane) {
             return;
         }
-        let place = sending.place(lane);
+        let (place, host) = (sending.place(lane), sending.host(lane));
         let this = &mut sending.lanes[usize::from(lane)];
         (this.way, this.phase, this.again_at) = (*way, Phase::Closed, None);
         if let Some(token) = this.token.take() {
             self.connections.remove(&token);
-            self.counts.close(place, sending.to.host);
+            self.counts.close(place, host);
         }
     }
 
     /// Nothing comes back over `lane`: its planner gives it another way, and what has not begun goes
     /// to the lanes of other ways.
     pub(super) fn move_away(&mut self, number: u32, lane: u16) {
-        let (Some(sending), Some(planning)) = (self.sending.get_mut(number), &mut self.planning)
-        else {
+        if self.leave_member(number, lane) {
             return;
-        };
-        let Some(dst) = sending.dst else { return };
+        }
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let Some(dst) = sending.end(lane).dst else { return };
+        let member = sending.lanes[usize::from(lane)].way.member;
         // Chunks have time-outs of their own, and leave by other lanes: this one stays on its path, and tries
         // another port.
-        if planning.watches {
+        if self.members.planning(member).is_none_or(|planning| planning.watches) {
             return;
         }
         let place = sending.place(lane);
-        let host = sending.to.host;
+        let host = sending.host(lane);
         let mut subflows: Vec<u32> = sending.half.subflows_on(lane).collect();
         subflows.dedup();
         let rest = sending.half.take_rest(lane);
         let begun = subflows.first().copied();
         let (stay, go): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|part| !planning.may_part(part.subflow));
+            rest.into_iter().partition(|part| !self.members.may_part(part.subflow));
         stay.into_iter().for_each(|part| sending.half.assign(lane, part));
         // What has begun stays with the lane, and the lane goes where its first subflow does.
         let way = match begun {
-            Some(subflow) => planning.on_loss(self.now, subflow).map(|(_, way)| way),
-            None => planning.trouble_idle(self.now, dst, &sending.lanes[usize::from(lane)].way),
+            Some(subflow) => self.members.on_loss(self.now, subflow).map(|(_, way)| way),
+            None => self.members.planning(member).and_then(|planning| {
+                planning.trouble_idle(self.now, dst, &sending.lanes[usize::from(lane)].way)
+            }),
         };
         if let Some(way) = way {
             let this = &mut sending.lanes[usize::from(lane)];
@@ -152,9 +171,10 @@ impl Engine {
         for part in go {
             if moved != Some(part.subflow) {
                 moved = Some(part.subflow);
-                planning.on_loss(self.now, part.subflow);
+                self.members.on_loss(self.now, part.subflow);
             }
-            let Some((key, way)) = planning.lane(part.subflow) else { continue };
+            let planning = self.members.planning_of(part.subflow);
+            let Some((key, way)) = planning.and_then(|it| it.lane(part.subflow)) else { continue };
             self.cuts.push_back(LanePart { owner: number, key, way, part });
         }
     }
@@ -186,6 +206,7 @@ impl Engine {
             over: false,
             sealed: false,
             extra: [0; 32],
+            dscp: self.config.dscp,
             home: self.shared.home(),
             proof: [0; PROOF],
         }
@@ -217,10 +238,12 @@ impl Engine {
             known,
             nonce,
             sealed: self.config.encrypt,
+            dscp: sending.dscp,
             ..plain
         };
-        let to = sending.to.address;
-        let (address, dscp) = (self.config.address, self.config.dscp);
+        let end = &sending.ends[usize::from(this.way.member)];
+        let (to, host, dscp) = (end.address, end.host, sending.dscp);
+        let address = self.members.address(this.way.member);
         // All of them, before it is said that none is free; later on a few.
         let most = if this.failures == 0 { this.way.count() } else { TRIES };
         let mut tries = 0;
@@ -259,7 +282,8 @@ impl Engine {
         connection.greeting = Some(Box::new(greeting));
         let this = &mut sending.lanes[usize::from(lane)];
         let before = std::mem::replace(&mut this.place, (*to.ip(), this.way.path, port));
-        self.counts.fold(before, sending.to.host);
+        let before = (before, std::mem::replace(&mut this.host, host));
+        self.counts.fold(before.0, before.1);
         this.phase = Phase::Greeting;
         let token = match self.add(connection) {
             Ok(token) => token,
@@ -268,7 +292,7 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return };
         sending.lanes[usize::from(lane)].token = Some(token);
         let place = sending.place(lane);
-        self.counts.at(place, sending.to.host).open += 1;
+        self.counts.at(place, host).open += 1;
         self.line_up(token);
     }
 
@@ -345,8 +369,9 @@ impl Engine {
     fn lose_send(&mut self, number: u32, lane: u16, why: &Broken) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
-        self.counts.at(place, sending.to.host).reconnects += 1;
-        self.counts.close(place, sending.to.host);
+        let host = sending.host(lane);
+        self.counts.at(place, host).reconnects += 1;
+        self.counts.close(place, host);
         let this = &mut sending.lanes[usize::from(lane)];
         this.token = None;
         this.losses += 1;
@@ -364,7 +389,7 @@ impl Engine {
             self.doubt(number, lane);
         }
         // Lanes that nobody plans are alike.
-        if !welcomed && self.sending.get(number).is_some_and(|one| one.dst.is_none()) {
+        if !welcomed && self.sending.get(number).is_some_and(|one| one.end(lane).dst.is_none()) {
             self.pass_on(number, lane);
         }
         self.reopen(number, lane, welcomed);

@@ -12,6 +12,7 @@
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
 //! | [`room`] | connections that a host has no room for |
 //! | [`spread`] | messages cut evenly, where nobody plans |
+//! | [`members`] | the NICs of an endpoint, and which of them carries what |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
 //! | [`routes`] | which lane a subflow goes over, and from which ports a lane connects |
 //! | [`rdma`] | lanes that have a queue pair beside their connection |
@@ -27,6 +28,7 @@ mod connection;
 mod even_split;
 mod hearing;
 mod lanes;
+mod members;
 mod pending;
 mod planning;
 mod progress;
@@ -56,9 +58,9 @@ use crate::{CommError, EndpointConfig, Hint, Process, process, tcp};
 use absent::Absent;
 use connection::{Broken, Connection, Role};
 use even_split::EvenSplit;
-use mio::net::TcpListener;
+use members::Members;
 use mio::{Interest, Poll, Token, Waker};
-use planning::{LanePart, Planning};
+use planning::LanePart;
 use progress::Progress;
 use receiving::{Listening, Receiving};
 use room::Spare;
@@ -92,6 +94,7 @@ pub(crate) enum Order {
     Connect {
         channel: u64,
         to: Parts,
+        dscp: Option<u8>,
         state: Arc<ChannelState>,
     },
     Send {
@@ -181,9 +184,8 @@ pub(crate) struct Engine {
     shared: Arc<Shared>,
     config: EndpointConfig,
     spread: EvenSplit,
-    planning: Option<Planning>,
+    members: Members,
     poll: Poll,
-    listener: TcpListener,
     listeners: FxHashMap<u32, Listening>,
     sending: Slab<Sending>,
     receiving: Slab<Receiving>,
@@ -238,7 +240,9 @@ impl Engine {
                     self.close_receiving(channel);
                 }
             }
-            Order::Connect { channel, to, state } => self.connect(channel, &to, state),
+            Order::Connect { channel, to, dscp, state } => {
+                self.connect(channel, &to, dscp, state);
+            }
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
             Order::Receive { channel, buffers, status } => self.receive(channel, buffers, status),
             Order::Close { channel, sends, done } => {
@@ -253,9 +257,7 @@ impl Engine {
                 }
             }
             Order::Hint(hint) => {
-                if let Some(planning) = &mut self.planning {
-                    planning.hint(hint);
-                }
+                self.members.plannings().for_each(|planning| planning.hint(hint));
             }
             Order::Statistics(to) => {
                 let _ = to.try_send(self.statistics());
@@ -337,8 +339,10 @@ fn read(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Brok
 impl Drop for Engine {
     fn drop(&mut self) {
         // First nobody touches memory of the application any more.
-        tcp::close_listener(&self.listener);
-        process::forget(self.listener.as_raw_fd());
+        for listener in self.members.listeners() {
+            tcp::close_listener(listener);
+            process::forget(listener.as_raw_fd());
+        }
         self.connections.clear();
         self.nic = None;
         // After this nobody waits for anything, also where the engine has panicked.

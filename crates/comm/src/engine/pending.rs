@@ -23,9 +23,17 @@ const AT_ONCE: usize = 16;
 impl Engine {
     /// Takes in some of those who have connected.
     pub(super) fn take_in(&mut self) {
+        self.knocking = false;
+        for listener in 0..self.members.count() {
+            self.knocking |= self.take_in_at(listener);
+        }
+    }
+
+    /// The same at one of the listeners. Whether more may wait.
+    fn take_in_at(&mut self, listener: usize) -> bool {
         for _ in 0..AT_ONCE {
-            let accepted = match self.listener.accept() {
-                Err(error) if is_local(&error) => self.take_in_last(&error),
+            let accepted = match self.members.listener(listener).accept() {
+                Err(error) if is_local(&error) => self.take_in_last(listener, &error),
                 other => other,
             };
             let (stream, from) = match accepted {
@@ -33,10 +41,7 @@ impl Engine {
                 // Whoever it was is gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 // Nobody is there; or there are no descriptors, and it is tried again by and by.
-                Err(_) => {
-                    self.knocking = false;
-                    return;
-                }
+                Err(_) => return false,
             };
             let IpAddr::V4(from) = from.ip() else { continue };
             let token = self.challenge(stream, from);
@@ -48,6 +53,7 @@ impl Engine {
             self.line_up(token);
             self.drop_oldest_pending();
         }
+        true
     }
 
     /// Begins a connection of somebody.
@@ -200,6 +206,10 @@ impl Engine {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let extra = link.as_ref().map(|link| link.greeting().encode());
         let welcome = Welcome::new(&receiving.key, (&hello.nonce, challenge), next, extra);
+        if hello.dscp != self.config.dscp {
+            // If the system does not let it, answers have the class of the NIC.
+            let _ = tcp::set_dscp(&connection.stream, hello.dscp);
+        }
         connection.link = link;
         connection.role = Role::Receive { channel: number, lane, told: next };
         connection.heard = self.now;

@@ -10,6 +10,7 @@
 //! Invariant: the planner hears of every subflow that it is over, once, also of subflows of channels that
 //! were closed and of those that are too small to go anywhere.
 
+use super::members::MOST_MEMBERS;
 use super::routes::{Key, LanePath, Routes};
 use crate::half::sender::Part;
 use crate::slab::Slab;
@@ -23,10 +24,12 @@ use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Route, Subf
 use weft_fabric::{Fabric, PathId};
 use weft_units::{HostId, MessageId, Time};
 
-/// A planner, and what it has under way.
+/// A planner of a NIC, and what it has under way. Outside the numbers of its subflows say whose they are.
 #[derive(Debug)]
 pub(super) struct Planning {
     pub(super) routes: Routes,
+    /// Which NIC of the endpoint.
+    member: u8,
     fabric: Arc<Fabric>,
     host: HostId,
     planner: Planner,
@@ -51,11 +54,13 @@ pub(super) struct Planning {
     chunks: u64,
 }
 
-/// A message that the planner has not cut to the end.
+/// A message, or the share of it of this NIC, that the planner has not cut to the end.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     /// The sending half and its send; `None`: closed.
     owner: Option<(u32, u32)>,
+    /// The first byte of the share, and how many they are.
+    start: u64,
     bytes: u64,
     /// What the planner has given out, and what lanes have.
     planned: u64,
@@ -109,14 +114,15 @@ fn leave_missing(
 impl Planning {
     /// # Errors
     /// If the plan makes no sense.
-    pub(super) fn new(config: &EndpointConfig) -> Result<Option<Planning>, CommError> {
+    pub(super) fn new(config: &EndpointConfig, member: u8) -> Result<Option<Planning>, CommError> {
         let Some(plan) = &config.plan else { return Ok(None) };
-        let routes = Routes::new(config, plan)?;
+        let routes = Routes::new(config, plan, member)?;
         let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
         plan.known.tell(Time::ZERO, &mut planner, &plan.fabric);
         leave_missing(&mut planner, &routes, Time::ZERO, (plan.host, &plan.fabric));
         Ok(Some(Planning {
             routes,
+            member,
             fabric: plan.fabric.clone(),
             host: plan.host,
             planner,
@@ -148,9 +154,24 @@ impl Planning {
         Time(now.saturating_duration_since(self.start).as_nanos() as u64 * 1_000)
     }
 
-    /// Takes a message.
-    pub(super) fn post(&mut self, now: Instant, dst: HostId, owner: (u32, u32), bytes: u64) {
-        let message = Message { owner: Some(owner), bytes, planned: 0, cut: 0 };
+    /// The number of a subflow outside, and inside.
+    fn outside(&self, number: u32) -> u32 {
+        number * MOST_MEMBERS + u32::from(self.member)
+    }
+    fn inside(subflow: u32) -> u32 {
+        subflow / MOST_MEMBERS
+    }
+
+    /// Takes the bytes of a message from `start` to `end`.
+    pub(super) fn post(
+        &mut self,
+        now: Instant,
+        dst: HostId,
+        owner: (u32, u32),
+        (start, end): (u64, u64),
+    ) {
+        let bytes = end - start;
+        let message = Message { owner: Some(owner), start, bytes, planned: 0, cut: 0 };
         let tag = self.messages.insert(message);
         let message = MessageId(self.next_message);
         self.next_message = self.next_message.wrapping_add(1);
@@ -203,6 +224,7 @@ impl Planning {
             false => message.planned / self.quantum * self.quantum,
         };
         let (start, owner, empty) = (message.cut, message.owner, message.bytes == 0);
+        let base = message.start;
         message.cut = end;
         if all {
             self.messages.remove(subflow.tag);
@@ -220,7 +242,9 @@ impl Planning {
                     self.due.push(Reverse((due, number, chunk)));
                 }
                 let (key, way) = self.routes.lane(subflow.dst, subflow.route, subflow.carrier);
-                let part = Part { send, subflow: number, start, end };
+                let subflow_number = self.outside(number);
+                let part =
+                    Part { send, subflow: subflow_number, start: base + start, end: base + end };
                 Some(LanePart { owner, key, way, part })
             }
             _ => {
@@ -249,7 +273,7 @@ impl Planning {
 
     /// So many bytes of a subflow have been written.
     pub(super) fn written(&mut self, now: Instant, subflow: u32, bytes: u64) {
-        let Some(under) = self.subflows.get_mut(subflow) else { return };
+        let Some(under) = self.subflows.get_mut(Planning::inside(subflow)) else { return };
         under.unwritten = under.unwritten.saturating_sub(bytes);
         if under.unwritten == 0 && !under.made_room {
             let mut copy = *under;
@@ -267,6 +291,7 @@ impl Planning {
         bytes: u64,
         path: Option<PathId>,
     ) -> Option<Instant> {
+        let subflow = Planning::inside(subflow);
         let under = self.subflows.get_mut(subflow)?;
         under.left = under.left.saturating_sub(bytes);
         if under.left == 0
@@ -316,7 +341,7 @@ impl Planning {
                 self.due.push(Reverse((due, number, chunk)));
             }
             let (key, way) = self.routes.lane(dst, route, carrier);
-            return Some((owner, number, key, way));
+            return Some((owner, self.outside(number), key, way));
         }
         None
     }
@@ -339,7 +364,7 @@ impl Planning {
     /// A subflow has timed out. Its way from now on, if it has another.
     pub(super) fn on_loss(&mut self, now: Instant, subflow: u32) -> Option<(Key, LanePath)> {
         let at = self.time(now);
-        let under = self.subflows.get_mut(subflow)?;
+        let under = self.subflows.get_mut(Planning::inside(subflow))?;
         let old = FlowInfo::from(&under.subflow);
         let route = self.planner.on_loss(at, &old, LossSignal::TimeOut, &self.fabric)?;
         if route == old.route {
@@ -366,12 +391,14 @@ impl Planning {
     /// Whether the rest of a subflow may go to another lane than what has begun: it is on no queue pair
     /// that stands.
     pub(super) fn may_part(&self, subflow: u32) -> bool {
-        self.subflows.get(subflow).is_some_and(|under| under.subflow.carrier == Carrier::Own)
+        let under = self.subflows.get(Planning::inside(subflow));
+        under.is_some_and(|under| under.subflow.carrier == Carrier::Own)
     }
 
     /// Where a subflow goes now.
     pub(super) fn lane(&self, subflow: u32) -> Option<(Key, LanePath)> {
-        let Subflow { dst, route, carrier, .. } = self.subflows.get(subflow)?.subflow;
+        let under = self.subflows.get(Planning::inside(subflow))?;
+        let Subflow { dst, route, carrier, .. } = under.subflow;
         Some(self.routes.lane(dst, route, carrier))
     }
 }

@@ -5,6 +5,7 @@
 //! Where several endpoints share one asking thread, it comes by too seldom for all of them, and their own
 //! threads go to work.
 
+use super::planning::Planning;
 use super::{Engine, FIRST, LAST, LISTENER, Order, Shared, WAKER};
 use crate::tcp;
 use mio::{Events, Token};
@@ -232,8 +233,7 @@ impl Engine {
         if !self.ready.is_empty() || !self.cuts.is_empty() || self.knocking {
             return Left::Work;
         }
-        let planning = self.planning.as_mut();
-        let (batch, chunk) = planning.map_or((None, None), |it| (it.deadline(), it.chunk_due()));
-        Left::Until([batch, chunk].into_iter().flatten().fold(self.next_look, Instant::min))
+        let due = |it: &mut Planning| [it.deadline(), it.chunk_due()].into_iter().flatten().min();
+        Left::Until(self.members.plannings().filter_map(due).fold(self.next_look, Instant::min))
     }
 }

@@ -105,7 +105,8 @@ impl Engine {
         let Some(answer) = answer else {
             return Err(WireError::Nonsense("an answer without a queue pair").into());
         };
-        nic.connect(link, &Greeting::decode(answer)?)?;
+        let dscp = connection.greeting.as_ref().map_or(self.config.dscp, |it| it.hello.dscp);
+        nic.connect(link, &Greeting::decode(answer)?, dscp)?;
         link.begin(next, self.now);
         Ok(())
     }
@@ -122,7 +123,8 @@ impl Engine {
         let Some(nic) = &mut self.nic else {
             return Err(WireError::Nonsense("a queue pair, where there is no device").into());
         };
-        let link = nic.answer(token as u32, &Greeting::decode(&hello.extra)?, self.now)?;
+        let greeting = Greeting::decode(&hello.extra)?;
+        let link = nic.answer(token as u32, &greeting, hello.dscp, self.now)?;
         self.watch_queues();
         Ok(Some(link))
     }
@@ -155,8 +157,8 @@ impl Engine {
     fn handle_written(&mut self, number: u32, lane: u16, frame: u64) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let Some((subflow, bytes)) = sending.half.handle_written(lane, frame) else { return };
-        self.counts.at(sending.place(lane), sending.to.host).bytes += bytes;
-        if let Some(planning) = &mut self.planning {
+        self.counts.at(sending.place(lane), sending.host(lane)).bytes += bytes;
+        if let Some(planning) = self.members.planning_of(subflow) {
             planning.written(self.now, subflow, bytes);
         }
     }

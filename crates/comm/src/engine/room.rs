@@ -52,14 +52,16 @@ impl Engine {
     /// Takes in one more than there are descriptors for, to tell it so.
     pub(super) fn take_in_last(
         &mut self,
+        listener: usize,
         error: &io::Error,
     ) -> io::Result<(TcpStream, SocketAddr)> {
+        let listener = self.members.listener(listener);
         // The system says so before it looks whether anybody is there.
-        if self.spare.kept.is_none() || !tcp::is_knocked_at(&self.listener) {
+        if self.spare.kept.is_none() || !tcp::is_knocked_at(listener) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.spare.kept = None;
-        let both = self.listener.accept()?;
+        let both = listener.accept()?;
         self.spare.lent = Some((self.next_token, explain(error)));
         Ok(both)
     }
@@ -99,11 +101,11 @@ impl Engine {
     pub(super) fn fail_unreadable(&mut self, number: u32, error: &io::Error) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let (peer, key) = (sending.to, sending.key);
-        let (channel, listener) = (sending.channel, sending.to.listener);
+        let (channel, listener, dscp) = (sending.channel, sending.to.listener, sending.dscp);
         for lane in 0..sending.lanes.len() as u16 {
-            let place = sending.place(lane);
+            let (place, host) = (sending.place(lane), sending.host(lane));
             let Some(token) = sending.lanes[usize::from(lane)].token.take() else { continue };
-            self.counts.close(place, sending.to.host);
+            self.counts.close(place, host);
             if let Some(connection) = self.connections.remove(&token) {
                 tcp::reset(&connection.stream);
             }
@@ -111,8 +113,8 @@ impl Engine {
         let what = format!("{}: sending to {}", self.config.name, peer.address);
         self.fail_sending(number, CommError::system(what, error), None);
         let sealed = self.config.encrypt;
-        let hello = Hello { channel, listener, over: true, sealed, ..self.hello() };
-        let stream = tcp::connect((self.config.address, 0), peer.address, self.config.dscp, None);
+        let hello = Hello { channel, listener, over: true, sealed, dscp, ..self.hello() };
+        let stream = tcp::connect((self.config.address, 0), peer.address, dscp, None);
         let until = self.now + super::LAST;
         let role = Role::Leaving { until, shut: false };
         let Ok(mut connection) = stream.map(|it| Connection::new(it, role, self.now)) else {

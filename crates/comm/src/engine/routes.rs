@@ -23,6 +23,8 @@ pub(super) enum Key {
 /// How packets of a lane find their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LanePath {
+    /// From which NIC of the endpoint.
+    pub(super) member: u8,
     /// The path, if it is known.
     pub(super) path: Option<PathId>,
     /// What its planner calls it.
@@ -67,9 +69,11 @@ const LAST_PORT: u16 = 65_534;
 const FAR: u32 = 10_007;
 
 impl LanePath {
-    /// Whatever the system picks.
-    pub(super) const ANY: LanePath =
-        LanePath { path: None, route: None, ports: PortSet::System, first: 0, step: 1, pace: None };
+    /// Whatever the system picks, from a NIC.
+    pub(super) const fn of(member: u8) -> LanePath {
+        let (path, route, pace) = (None, None, None);
+        LanePath { member, path, route, ports: PortSet::System, first: 0, step: 1, pace }
+    }
 
     /// The `spare`-th port, going round.
     pub(super) fn port(&self, spare: u32) -> u16 {
@@ -92,7 +96,7 @@ impl LanePath {
     }
     /// Whether packets go where those of `other` do, as far as anybody knows.
     pub(super) fn is_like(&self, other: &LanePath) -> bool {
-        self.path == other.path && self.ports == other.ports
+        (self.member, self.path, self.ports) == (other.member, other.path, other.ports)
     }
 }
 
@@ -137,12 +141,17 @@ pub(super) struct Routes {
     entropies: Entropies,
     connections: u32,
     line_bps: u64,
+    member: u8,
 }
 
 impl Routes {
     /// # Errors
     /// If the scheme does not work with connections, or the plan with the fabric.
-    pub(super) fn new(config: &EndpointConfig, plan: &PathPlan) -> Result<Routes, CommError> {
+    pub(super) fn new(
+        config: &EndpointConfig,
+        plan: &PathPlan,
+        member: u8,
+    ) -> Result<Routes, CommError> {
         let invalid = |what: String| CommError::Invalid(format!("{}: {what}", config.name));
         let PathPlan { fabric, host, addresses, balance, source_ports, ports, quantum, .. } = plan;
         if host.0 >= fabric.hosts() || addresses.len() != fabric.hosts() as usize {
@@ -188,6 +197,7 @@ impl Routes {
             entropies,
             connections: config.connections,
             line_bps: config.line_bps,
+            member,
         })
     }
 
@@ -224,7 +234,7 @@ impl Routes {
             ports: PortSet::Range(self.real.range()),
             first: (draw >> 40) as u32,
             step: FAR,
-            ..LanePath::ANY
+            ..LanePath::of(self.member)
         };
         (Key::Even(number), way)
     }
@@ -261,7 +271,7 @@ impl Routes {
                         path,
                         route: Some(route),
                         ports: PortSet::Range(self.real.range().part(uplink, uplinks)),
-                        ..LanePath::ANY
+                        ..LanePath::of(self.member)
                     },
                     None => self.hashed(route, port),
                 }
@@ -277,7 +287,7 @@ impl Routes {
         let pods = self.fabric.pod_of(self.host) == self.fabric.pod_of(dst);
         let tiers = if pods { 1 } else { 2 };
         let ports = PortSet::Range(self.real.ports(path, tiers));
-        LanePath { path: Some(path), route: Some(route), ports, ..LanePath::ANY }
+        LanePath { path: Some(path), route: Some(route), ports, ..LanePath::of(self.member) }
     }
 
     /// By a port that was found to lead along `path`. Where there is none, the path is dead or was not
@@ -285,7 +295,12 @@ impl Routes {
     fn by_table(&self, found: &PortTable, dst: HostId, path: PathId, route: Route) -> LanePath {
         let along = |path: PathId| {
             let ports = PortSet::found(found.ports(self.host, dst, path))?;
-            Some(LanePath { path: Some(path), route: Some(route), ports, ..LanePath::ANY })
+            Some(LanePath {
+                path: Some(path),
+                route: Some(route),
+                ports,
+                ..LanePath::of(self.member)
+            })
         };
         let other = || {
             let paths: Vec<PathId> = found.paths(self.host, dst).collect();
@@ -322,7 +337,7 @@ impl Routes {
             ports: PortSet::Range(self.real.range()),
             first: u32::from(entropy),
             step: FAR,
-            ..LanePath::ANY
+            ..LanePath::of(self.member)
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::connection::{Broken, Connection, Role, TURN};
 use super::lanes::{Lane, Phase};
+use super::members::{End, Share};
 use super::planning::LanePart;
 use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
-use crate::Checksum;
 use crate::half::sender::{Completed, GivenUp, Part, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
@@ -13,10 +13,10 @@ use crate::request::{ChannelState, Status};
 use crate::roce::Link;
 use crate::stream::inflow::Sink;
 use crate::wire::{ChannelKey, Header, Kind, Nonce, Slots, Welcome, WireError};
+use crate::{Checksum, CommError};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
-use weft_units::HostId;
 
 /// Of parts that no planner has cut.
 pub(super) const NO_PIECE: u32 = u32::MAX;
@@ -26,14 +26,16 @@ pub(super) struct Sending {
     pub(super) channel: u64,
     pub(super) to: Parts,
     pub(super) key: ChannelKey,
-    /// Which host of the fabric it is, if a planner cuts what goes there.
-    pub(super) dst: Option<HostId>,
+    /// The other end of what leaves from each NIC of this endpoint.
+    pub(super) ends: Vec<End>,
+    pub(super) dscp: u8,
     pub(super) state: Arc<ChannelState>,
     pub(super) half: SendHalf<Arc<Status>>,
     /// Whether data goes by RDMA.
     pub(super) roce: bool,
     pub(super) lanes: Vec<Lane>,
-    pub(super) by_key: FxHashMap<Key, u16>,
+    /// By NIC and key.
+    pub(super) by_key: FxHashMap<(u8, Key), u16>,
     /// Whose turn it is among even lanes.
     turn: u32,
     /// When the peer was last known to live.
@@ -108,14 +110,15 @@ impl Sink for Heard {
 }
 
 impl Engine {
-    pub(super) fn connect(&mut self, channel: u64, to: &Parts, state: Arc<ChannelState>) {
-        let planning = self.planning.as_ref();
-        let dst = planning.and_then(|it| it.routes.find(to.host, *to.address.ip()));
-        let (key, way) = match (planning, dst) {
-            (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
-            _ => (Key::Even(0), LanePath::ANY),
-        };
-        let stays = to.address.ip() == &self.config.address || to.address.ip().is_loopback();
+    pub(super) fn connect(
+        &mut self,
+        channel: u64,
+        to: &Parts,
+        dscp: Option<u8>,
+        state: Arc<ChannelState>,
+    ) {
+        let ends = self.members.ends(to);
+        let stays = self.members.is_here(*to.address.ip()) || to.address.ip().is_loopback();
         let roce = self.nic.is_some() && to.roce;
         let checked = match self.config.checksum {
             _ if self.config.encrypt => false,
@@ -125,14 +128,16 @@ impl Engine {
             Checksum::All => true,
         };
         let mut half = SendHalf::new(checked);
-        if planning.is_some_and(|it| it.watches) && dst.is_some() {
+        if self.members.watches(&ends) {
             half.allow_repeats();
         }
+        let first = ends.iter().position(|end| end.reaches);
         let sending = Sending {
             channel,
             to: *to,
             key: self.shared.key(&to.secret),
-            dst,
+            ends,
+            dscp: dscp.unwrap_or(self.config.dscp),
             state,
             half,
             roce,
@@ -152,8 +157,25 @@ impl Engine {
         if let Err(error) = self.check_roce(to) {
             return self.fail_sending(number, error, None);
         }
+        let Some(first) = first else {
+            let what =
+                "it has no NIC in a plane of this one; merge NICs of the same planes everywhere";
+            let error = CommError::Invalid(format!("{}: {what}", to.address));
+            return self.fail_sending(number, error, None);
+        };
+        let (key, way) = self.first_way(number, first as u8);
         let lane = self.lane(number, key, &way);
         self.wake_lane(number, lane);
+    }
+
+    /// The way of the first lane of a channel from a NIC.
+    pub(super) fn first_way(&mut self, number: u32, member: u8) -> (Key, LanePath) {
+        let sending = self.sending.get(number);
+        let ends = sending.and_then(|one| Some((one.channel, one.ends[usize::from(member)].dst?)));
+        match (self.members.planning(member), ends) {
+            (Some(it), Some((channel, dst))) => it.routes.first(dst, channel, it.pinned),
+            _ => (Key::Even(0), LanePath::of(member)),
+        }
     }
 
     pub(super) fn send(&mut self, channel: u64, body: Span, tag: i32, status: Arc<Status>) {
@@ -205,20 +227,19 @@ impl Engine {
             {
                 status.note(|notes| notes.matched = Some(self.now));
             }
-            match (&mut self.planning, sending.dst) {
-                (Some(planning), Some(dst)) => {
-                    planning.post(self.now, dst, (number, send), bytes);
-                }
-                _ => {
-                    self.spread.cut(bytes, &mut sending.turn, |start, end, lane| {
+            for share in self.members.shares(&mut sending.ends, bytes, self.now) {
+                let Share { member, start, end } = share;
+                let dst = sending.ends[usize::from(member)].dst;
+                match (self.members.planning(member), dst) {
+                    (Some(planning), Some(dst)) => {
+                        planning.post(self.now, dst, (number, send), (start, end));
+                    }
+                    _ => self.spread.cut(end - start, &mut sending.turn, |from, to, lane| {
+                        let (start, end) = (start + from, start + to);
                         let part = Part { send, subflow: NO_PIECE, start, end };
-                        self.cuts.push_back(LanePart {
-                            owner: number,
-                            key: Key::Even(lane),
-                            way: LanePath::ANY,
-                            part,
-                        });
-                    });
+                        let (key, way) = (Key::Even(lane), LanePath::of(member));
+                        self.cuts.push_back(LanePart { owner: number, key, way, part });
+                    }),
                 }
             }
         }
@@ -228,11 +249,9 @@ impl Engine {
     /// Gives lanes what the planner has cut.
     pub(super) fn plan(&mut self) {
         self.give_out();
-        let Some(planning) = &mut self.planning else { return };
-        planning.flush(self.now);
-        while let Some(planning) = &mut self.planning
-            && let Some(cut) = planning.poll(self.now)
-        {
+        let now = self.now;
+        self.members.plannings().for_each(|planning| planning.flush(now));
+        while let Some(cut) = self.members.poll(now) {
             self.assign(&cut);
         }
     }
@@ -257,7 +276,7 @@ impl Engine {
         // Now it has a port.
         let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
-        self.counts.at(place, sending.to.host).subflows += 1;
+        self.counts.at(place, sending.host(lane)).subflows += 1;
         if sending.state.keeps_notes()
             && let Some(status) = sending.half.token(part.send)
         {
@@ -269,7 +288,7 @@ impl Engine {
     pub(super) fn send_again(&mut self, owner: u32, subflow: u32, key: Key, way: LanePath) {
         let Some(sending) = self.sending.get(owner) else { return };
         if let Some(lane) = sending.half.lane_of(subflow) {
-            let (place, host) = (sending.place(lane), sending.to.host);
+            let (place, host) = (sending.place(lane), sending.host(lane));
             let counts = self.counts.at(place, host);
             counts.time_outs += 1;
             counts.re_routes += u64::from(!sending.lanes[usize::from(lane)].way.is_like(&way));
@@ -381,7 +400,7 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return Ok(false) };
         connection.write_small()?;
         let live = sending.lanes[usize::from(lane)].phase == Phase::Live;
-        let place = sending.place(lane);
+        let (place, host) = (sending.place(lane), sending.host(lane));
         let mut all = 0;
         while live && connection.writable && connection.is_written() && all < TURN {
             match &mut connection.link {
@@ -391,8 +410,8 @@ impl Engine {
             if connection.out.is_empty() {
                 break;
             }
-            let counts = self.counts.at(place, sending.to.host);
-            let (half, planning, now) = (&mut sending.half, &mut self.planning, self.now);
+            let counts = self.counts.at(place, host);
+            let (half, members, now) = (&mut sending.half, &mut self.members, self.now);
             #[expect(unsafe_code, reason = "payload is written from where it is")]
             // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend`;
             // a channel that is closed clears `out` first.
@@ -400,7 +419,7 @@ impl Engine {
                 connection.write_out(|frame| {
                     if let Some((subflow, bytes)) = half.handle_written(lane, frame) {
                         counts.bytes += bytes;
-                        if let Some(planning) = planning {
+                        if let Some(planning) = members.planning_of(subflow) {
                             planning.written(now, subflow, bytes);
                         }
                     }

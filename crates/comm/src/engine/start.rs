@@ -1,23 +1,20 @@
 //! The sockets and the thread of an endpoint.
 
 use super::even_split::EvenSplit;
-use super::planning::Planning;
+use super::members::Members;
 use super::progress::Progress;
 use super::room::Spare;
-use super::{Engine, FIRST, LISTENER, Shared, WAKER, rdma};
-use crate::handle::{Parts, SECRET};
+use super::{Engine, FIRST, Shared, WAKER, rdma};
 use crate::queue::Queue;
 use crate::roce::Nic;
 use crate::slab::Slab;
 use crate::statistics::Counts;
 use crate::threads::AtomicBool;
-use crate::{Checksum, CommError, EndpointConfig, Process, process, tcp};
-use mio::net::TcpListener;
-use mio::{Interest, Poll, Waker};
+use crate::{Checksum, CommError, EndpointConfig, Process, process};
+use mio::{Poll, Waker};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddrV4;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -38,28 +35,25 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
 }
 
 /// Opens the sockets of an endpoint and starts its thread.
-pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
-    let EndpointConfig { name, address, listen, dscp, .. } = &config;
-    if *dscp > 63 {
-        return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
+pub(crate) fn start(
+    configs: Vec<EndpointConfig>,
+) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
+    let (mut members, config) = Members::open(configs)?;
+    let name = &config.name;
+    if config.dscp > 63 {
+        return Err(CommError::Invalid(format!("{name}: DSCP {}; it is 0 to 63", config.dscp)));
     }
-    let (spread, planning) = (EvenSplit::new(&config)?, Planning::new(&config)?);
+    let spread = EvenSplit::new(&config)?;
     let (nic, notice) = rdma::open(&config)?;
     let system = |what: String| move |error: io::Error| CommError::system(&what, &error);
-    let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
-    let mut listener = tcp::listen(*address, listen, *dscp).map_err(system(place))?;
-    let open = system(format!("{name}: epoll"));
-    let set_up = |listener: &mut TcpListener| {
+    let mut set_up = || {
         let poll = Poll::new()?;
-        poll.registry().register(listener, LISTENER, Interest::READABLE)?;
+        members.watch(poll.registry())?;
         let waker = Waker::new(poll.registry(), WAKER)?;
-        Ok((poll, waker, listener.local_addr()?))
+        Ok((poll, waker))
     };
-    let (poll, waker, local) = set_up(&mut listener).map_err(open)?;
-    let here = SocketAddrV4::new(*address, local.port());
-    let host = config.plan.as_ref().map(|plan| plan.host.0);
-    let parts =
-        Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: nic.is_some() };
+    let (poll, waker) = set_up().map_err(system(format!("{name}: epoll")))?;
+    let parts = members.parts(nic.is_some());
     let shared = Arc::new(Shared {
         orders: Queue::default(),
         waker,
@@ -76,15 +70,16 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         notice,
         notes: AtomicBool::new(false),
     });
-    process::keep_from_children(listener.as_raw_fd());
+    for listener in members.listeners() {
+        process::keep_from_children(listener.as_raw_fd());
+    }
     let now = Instant::now();
-    let counts = Counts::new(config.name.clone(), here);
+    let counts = Counts::new(config.name.clone(), parts.address);
     let mut engine = Engine {
         shared: shared.clone(),
         spread,
-        planning,
+        members,
         poll,
-        listener,
         listeners: FxHashMap::default(),
         sending: Slab::default(),
         receiving: Slab::default(),

@@ -187,9 +187,7 @@ impl Engine {
                 false => {}
             }
         }
-        while let Some(planning) = &mut self.planning
-            && let Some((owner, subflow, key, way)) = planning.poll_lost(self.now)
-        {
+        while let Some((owner, subflow, key, way)) = self.members.poll_lost(now) {
             self.send_again(owner, subflow, key, way);
         }
     }
@@ -208,7 +206,7 @@ impl Engine {
     /// The path of `lane` is taken for dead.
     pub(super) fn blame(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get(number) else { return };
-        self.counts.at(sending.place(lane), sending.to.host).time_outs += 1;
+        self.counts.at(sending.place(lane), sending.host(lane)).time_outs += 1;
         sending.note_time_out(self.now, lane, None);
         self.move_away(number, lane);
     }

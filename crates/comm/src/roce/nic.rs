@@ -33,7 +33,6 @@ pub(crate) struct Nic {
     address: Address,
     mtu: u16,
     timing: Timing,
-    traffic_class: u8,
     memory: Arc<Memory>,
     queues: Vec<Arc<CompletionQueue>>,
     first_packet: u32,
@@ -58,7 +57,6 @@ impl Nic {
             address,
             mtu,
             timing: Timing::within(config.path_time_out, RETRIES),
-            traffic_class: config.dscp << 2,
             memory,
             queues: Vec::new(),
             first_packet: u32::from_ne_bytes(seed),
@@ -123,23 +121,24 @@ impl Nic {
         &mut self,
         tag: u32,
         peer: &Greeting,
+        dscp: u8,
         now: Instant,
     ) -> Result<Link, VerbsError> {
         let link = self.link(tag, peer.source_port, now)?;
-        self.connect(&link, peer)?;
+        self.connect(&link, peer, dscp)?;
         Ok(link)
     }
 
-    /// Connects a link to the end that `peer` tells of.
+    /// Connects a link to the end that `peer` tells of; its packets bear `dscp`.
     ///
     /// # Errors
     /// If the system refuses: there is no way to the address, or the port stands for no flow label.
-    pub(crate) fn connect(&self, link: &Link, peer: &Greeting) -> Result<(), VerbsError> {
+    pub(crate) fn connect(&self, link: &Link, peer: &Greeting, dscp: u8) -> Result<(), VerbsError> {
         let own = &link.own;
         let route = Route {
             address: self.address.index,
             flow_label: flow_label(own.source_port)?,
-            traffic_class: self.traffic_class,
+            traffic_class: dscp << 2,
             hop_limit: HOPS,
         };
         let Greeting { gid, number, first_packet, .. } = *peer;

@@ -31,7 +31,8 @@ const ANSWER: &[u8; 8] = b"welcome ";
 /// | 60 to 92 | what the back end has to say |
 /// | 92 to 100 | which endpoint, by a random number |
 /// | 100 to 106 | address and port at which it listens |
-/// | 106 to 108 | zero |
+/// | 106 to 107 | DSCP of the channel |
+/// | 107 to 108 | zero |
 /// | 108 to 140 | proof that the sender knows the secret: HMAC-SHA256 of the challenge and of all before |
 /// | 140 to 144 | check sum |
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub struct Hello {
     pub extra: [u8; EXTRA],
     /// The endpoint of the sender; where it asks, that which it asks for.
     pub home: Home,
+    /// DSCP of what goes either way.
+    pub dscp: u8,
     /// Who says so knows the secret of the listener ([`Hello::prove`]); of a question zeros.
     pub proof: [u8; PROOF],
 }
@@ -107,6 +110,7 @@ impl Hello {
         out[92..100].copy_from_slice(&self.home.life.to_be_bytes());
         out[100..104].copy_from_slice(&self.home.address.ip().octets());
         out[104..106].copy_from_slice(&self.home.address.port().to_be_bytes());
+        out[106] = self.dscp;
         out[TEXT..CHECK].copy_from_slice(&self.proof);
         let check = crc32c::crc32c(&out[..CHECK]);
         out[CHECK..].copy_from_slice(&check.to_be_bytes());
@@ -138,7 +142,8 @@ impl Hello {
             return Err(WireError::Damaged);
         }
         let (lane, flags) = (half(bytes, 10), word(bytes, 56));
-        if lane >= MOST_LANES || flags > 31 {
+        let dscp = bytes[106];
+        if lane >= MOST_LANES || flags > 31 || dscp > 63 || bytes[107] != 0 {
             return Err(WireError::Nonsense("a lane that cannot be"));
         }
         Ok(Hello {
@@ -159,6 +164,7 @@ impl Hello {
                 life: long(bytes, 92),
                 address: SocketAddrV4::new(Ipv4Addr::from(word(bytes, 100)), half(bytes, 104)),
             },
+            dscp,
             proof: bytes[TEXT..CHECK].try_into().expect("thirty-two"),
         })
     }

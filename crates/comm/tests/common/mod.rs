@@ -32,6 +32,7 @@ pub(crate) fn config(last: u8) -> EndpointConfig {
         encrypt: false,
         job_key: Arc::default(),
         line_bps: 0,
+        plane: None,
     }
 }
 
