@@ -138,6 +138,9 @@ def test_a_plugin_that_tells_no_sizes_is_measured(
         (["--plugin", "none.so"], "--plugin none.so: there is no such file"),
         (["--over", "sockets", "--address", "x"], "--address x: use an address"),
         (["--device", "7"], "--device 7: the plugin has 1"),
+        (["--device", "0,7"], "--device 7: the plugin has 1"),
+        (["--device", "0,0"], "--device 0,0: a NIC is there twice; name each once"),
+        (["--device", "0,x"], "--device 0,x: write a number, or several to be one NIC, as 0,1"),
     ],
 )
 def test_bad_input_takes_one_line(weft: Weft, arguments: list[str], complaint: str) -> None:

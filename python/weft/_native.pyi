@@ -270,7 +270,7 @@ def bench_net(
     checks: int,
     channels: int,
     chunk: int,
-    plugin: tuple[Path, str, int] | None,
+    plugin: tuple[Path, str, list[int], int | None] | None,
     connections: int,
     address: str | None,
     verbose: bool,
@@ -279,7 +279,8 @@ def bench_net(
 ) -> None:
     """Measure collectives as one of ``ranks``, over a plugin or plain sockets.
 
-    ``plugin`` is a file, the version of its table (``v8`` to ``v12``) and the number of a NIC.
+    ``plugin`` is a file, the version of its table (``v8`` to ``v12``), the number of a NIC or of
+    several to be made one, and the traffic class of the communicator.
     ``begin`` is told what is measured; ``row`` each size: ``size_bytes``, ``count``, ``time_s``,
     ``slowest_s``, ``algorithm_bytes_per_s``, ``bus_bytes_per_s``, ``wrong``. A network that fails,
     or a rank that is gone, raises RuntimeError.

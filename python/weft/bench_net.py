@@ -41,7 +41,8 @@ class Options:
     ranks: int
     plugin: Path | None
     abi: str
-    device: int
+    device: str
+    traffic_class: int | None
     sockets: bool
     connections: int
     address: str | None
@@ -59,6 +60,17 @@ def parse_size(option: str, text: str) -> int:
     if number > _LARGEST:
         raise ExperimentError(f"{option} {text}: use at most {_LARGEST >> 30}GiB")
     return number
+
+
+def parse_devices(text: str) -> list[int]:
+    """Read the numbers of NICs, as 0 or 0,1."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
+        raise ExperimentError(f"--device {text}: write a number, or several to be one NIC, as 0,1")
+    numbers = [int(part) for part in parts]
+    if len(set(numbers)) < len(numbers):
+        raise ExperimentError(f"--device {text}: a NIC is there twice; name each once")
+    return numbers
 
 
 def sizes(first: str, last: str, factor: int) -> list[int]:
@@ -211,6 +223,7 @@ def _one(
     chunk: int,
 ) -> int:
     report = _Report(options, rank == 0)
+    devices = parse_devices(options.device)
     try:
         _native.bench_net(
             rank=rank,
@@ -224,7 +237,7 @@ def _one(
             checks=options.checks,
             channels=options.channels,
             chunk=chunk,
-            plugin=(plugin, options.abi, options.device) if plugin else None,
+            plugin=(plugin, options.abi, devices, options.traffic_class) if plugin else None,
             connections=options.connections,
             address=options.address,
             verbose=options.verbose,

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ranks: ranks.parse()?,
         meet: meet.clone(),
         patience: Duration::from_secs(60),
-        over: Over::Plugin { file: file.into(), version, device: 0 },
+        over: Over::Plugin { file: file.into(), version, devices: vec![0], traffic_class: None },
         plan,
     };
     let mut begin = |about: &str| {

@@ -46,8 +46,10 @@ pub enum Over {
         file: PathBuf,
         /// Which of its tables.
         version: Version,
-        /// The NIC that it happened at.
-        device: i32,
+        /// The NIC that it happens at; several are made one.
+        devices: Vec<i32>,
+        /// The traffic class of its communicator, if it has one.
+        traffic_class: Option<i32>,
     },
     /// Plain sockets.
     Sockets {
@@ -97,9 +99,9 @@ pub fn run_rank(
         )));
     }
     match &config.over {
-        Over::Plugin { file, version, device } => {
-            let network =
-                plugin::PluginNetwork::open(table::Plugin::load(file, *version)?, *device)?;
+        Over::Plugin { file, version, devices, traffic_class } => {
+            let plugin = table::Plugin::load(file, *version)?;
+            let network = plugin::PluginNetwork::open(plugin, devices, *traffic_class)?;
             let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
             begin(&network::NetworkPlugin::describe(&network))?;
             bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)?;

@@ -6,7 +6,7 @@ use crate::network::{Handle, NetworkPlugin, Span};
 use crate::table::{Net, Part, Plugin};
 use crate::{BenchError, log};
 use std::ffi::{c_int, c_void};
-use weft_nccl_abi::{CommAttributes, NetAttributes, UNDEFINED};
+use weft_nccl_abi::{CommAttributes, NetAttributes, TRAFFIC_CLASS_UNDEFINED, UNDEFINED};
 
 /// A NIC of a plugin, after `init`.
 #[derive(Debug)]
@@ -35,18 +35,27 @@ pub struct Posted {
 const UNTOLD: c_int = -1;
 
 impl PluginNetwork {
-    /// Initialises the plugin and picks a NIC.
+    /// Initialises the plugin and picks a NIC, or makes one of several.
     ///
     /// # Errors
-    /// If it fails, or does not have that NIC, or cannot send from host memory.
-    pub fn open(plugin: Plugin, device: i32) -> Result<PluginNetwork, BenchError> {
-        let net = plugin.init(Some(log::logger()))?;
-        let devices = net.devices()?;
-        if !(0..devices).contains(&device) {
+    /// If it fails, or does not have those NICs, does not make one of them, or cannot send from host memory.
+    pub fn open(
+        plugin: Plugin,
+        devices: &[i32],
+        traffic_class: Option<i32>,
+    ) -> Result<PluginNetwork, BenchError> {
+        let class = traffic_class.unwrap_or(TRAFFIC_CLASS_UNDEFINED);
+        let net = plugin.init_as(Some(log::logger()), class)?;
+        let count = net.devices()?;
+        if let Some(device) = devices.iter().find(|device| !(0..count).contains(*device)) {
             return Err(BenchError::input(format!(
-                "--device {device}: the plugin has {devices}; they count from 0"
+                "--device {device}: the plugin has {count}; they count from 0"
             )));
         }
+        let device = match devices {
+            [device] => *device,
+            several => net.make_virtual(several)?,
+        };
         let properties = net.properties(device)?;
         if properties.pointer_support & weft_nccl_abi::POINTER_HOST == 0 {
             return Err(BenchError::input(format!(

@@ -29,7 +29,7 @@ pub(crate) fn bench_net(
     checks: usize,
     channels: usize,
     chunk: usize,
-    plugin: Option<(PathBuf, String, i32)>,
+    plugin: Option<(PathBuf, String, Vec<i32>, Option<i32>)>,
     connections: usize,
     address: Option<String>,
     verbose: bool,
@@ -42,7 +42,9 @@ pub(crate) fn bench_net(
     })?;
     let plan = Benchmark { operation, sizes, iterations, warm_up, checks, channels, chunk };
     let over = match plugin {
-        Some((file, abi, device)) => Over::Plugin { file, version: version(&abi)?, device },
+        Some((file, abi, devices, traffic_class)) => {
+            Over::Plugin { file, version: version(&abi)?, devices, traffic_class }
+        }
         None => {
             let parse = |text: String| {
                 let address = text.parse::<IpAddr>();

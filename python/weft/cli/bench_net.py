@@ -70,7 +70,23 @@ def bench_net(
         Literal["v8", "v9", "v10", "v11", "v12"],
         typer.Option(help="The version of NCCL's plugin interface."),
     ] = "v12",
-    device: Annotated[int, typer.Option(min=0, metavar="N", help="The NIC's number.")] = 0,
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="N[,N...]",
+            help="The NIC's number. Several are made one virtual NIC, as NCCL does.",
+        ),
+    ] = "0",
+    traffic_class: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=255,
+            metavar="N",
+            help="The traffic class of the communicator, with --abi v10 or later: the upper six "
+            "bits are the DSCP.",
+        ),
+    ] = None,
     over: Annotated[
         Literal["plugin", "sockets"],
         typer.Option(help="sockets: plain TCP sockets without a plugin, as a baseline."),
@@ -134,6 +150,7 @@ def bench_net(
         plugin=plugin,
         abi=abi,
         device=device,
+        traffic_class=traffic_class,
         sockets=over == "sockets",
         connections=connections,
         address=address,

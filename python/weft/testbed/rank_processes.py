@@ -143,7 +143,7 @@ def _rank(
             checks=what.checks,
             channels=what.channels,
             chunk=what.chunk,
-            plugin=(Path(what.plugin), "v12", 0) if what.plugin else None,
+            plugin=(Path(what.plugin), "v12", [0], None) if what.plugin else None,
             connections=what.connections,
             address=hosts[rank].address,
             verbose=False,
