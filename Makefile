@@ -13,6 +13,7 @@ NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
 PAGE   := out/web/index.html
 WASM   := wasm32-unknown-unknown
+has_wasm = test -d "$$(rustc --print target-libdir --target $(WASM))"
 SOURCES := $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*' -not -path 'crates/web/page*' -not -name '*.py')
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where nothing is built a second time: neither what makes later builds short, nor lines for debuggers.
@@ -32,7 +33,7 @@ ETHEREAL := experiments/ethereal-2024
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
 	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
-	roce-test gpu-test torch-test lint lint-rust lint-python unit system-packages clean
+	roce-test gpu-test torch-test lint lint-rust lint-python advisories unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -108,8 +109,7 @@ lint-rust: test-programs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-	@if test -d "$$(rustc --print target-libdir --target $(WASM))"; \
-	then echo "cargo check for wasm32: the engine in a web page"; \
+	@if $(has_wasm); then echo "cargo check for wasm32: the engine in a web page"; \
 	cargo check -p weft-web --target $(WASM) --quiet; \
 	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
@@ -119,6 +119,10 @@ lint-python: build $(VENV)/dev
 	$(BIN)/ruff format --check python tests bench docs packaging crates/web
 	$(BIN)/ruff check python tests bench docs packaging crates/web
 	$(BIN)/mypy python
+	@if test -x $(BIN)/hadolint; then $(BIN)/hadolint packaging/Containerfile; else echo "hadolint: skipped; it is for x86_64"; fi
+
+advisories:  ## known faults of the crates that Weft uses (cargo install --locked cargo-deny; needs the network)
+	cargo deny check advisories
 
 unit: build plugin $(VENV)/dev
 	$(BIN)/python tests/rust.py
@@ -144,6 +148,8 @@ $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 	@touch $@
 
 docs: build $(VENV)/dev  ## the documentation site: out/docs/index.html, to read without a network
+	@if $(has_wasm); then $(MAKE) --no-print-directory web; \
+	else echo "without Weft in the browser on its first page; rustup target add $(WASM)"; fi
 	@$(call quietly,NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict)
 	@echo "open out/docs/index.html"
 
@@ -165,11 +171,14 @@ wheel: $(VENV)/ready  ## wheels for any Linux: command, core, NCCL plugin; into 
 	@$(BIN)/pip install --quiet --disable-pip-version-check ziglang cargo-zigbuild
 	$(BIN)/python packaging/wheels.py dist $(PROCESSORS)
 
-release: wheel docs web  ## all that a release has, into dist/: wheels, sources, site, page, bills of materials, check sums
+# The site has the page in it.
+release: wheel web docs  ## all that a release has, into dist/: wheels, sources, site, page, bills of materials, check sums
 	$(BIN)/python packaging/release.py dist
 
 image:  ## a container with Weft (podman or docker)
-	@tool=$$(command -v podman || command -v docker) || { echo "image: neither podman nor docker is installed"; exit 1; }; \
+	@tool=$$(command -v podman || command -v docker) \
+		|| { echo "image: needs podman or docker: apt-get install podman"; exit 1; }; \
+	$$tool info > /dev/null || { echo "image: $$tool does not run here, as it says above"; exit 1; }; \
 	$$tool build -f packaging/Containerfile -t weft .
 
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
@@ -185,7 +194,7 @@ web: $(PAGE)  ## the engine in a web page, one file that needs no server: out/we
 	@ls -l $(PAGE) | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
 
 $(PAGE): $(SOURCES) $(wildcard crates/web/page/* crates/web/*.py)
-	@test -d "$$(rustc --print target-libdir --target $(WASM))" \
+	@$(has_wasm) \
 		|| { echo "Weft in the browser needs the target: rustup target add $(WASM)" >&2; exit 1; }
 	@echo "building the engine for the browser (a few minutes the first time) ..."
 	@cargo build --profile web --quiet -p weft-web --target $(WASM)

@@ -9,6 +9,7 @@ check sums. All of it is of one commit and one version, or nothing is made.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import re
 import shutil
@@ -35,6 +36,8 @@ def main(words: list[str]) -> int:
         for path, target in ((SITE, "docs"), (PAGE, "web"))
         if not path.exists()
     ]
+    if not wrong and not shows(SITE, PAGE):
+        wrong.append("the site does not have this page of Weft in the browser; run make docs")
     if wrong:
         print(*(f"release: {line}" for line in wrong), sep="\n", file=sys.stderr)
         return 2
@@ -80,6 +83,12 @@ def strangers(wheels: list[Path]) -> list[str]:
         if here.encode() not in core or f"{here}.dirty".encode() in core:
             wrong.append(f"{wheel.name} is not of commit {here}; run make wheel, or remove it")
     return wrong
+
+
+def shows(site: Path, page: Path) -> bool:
+    """Whether the site has this page, and not one that was built before."""
+    shown = site / "demo/index.html"
+    return shown.exists() and filecmp.cmp(shown, page, shallow=False)
 
 
 def sources(name: Path) -> Path:

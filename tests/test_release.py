@@ -97,3 +97,16 @@ def test_wheels_that_are_there_hold_what_they_promise() -> None:
         pytest.skip("no wheel in dist: make wheel builds them")
     for wheel in built:
         wheels.check(wheel)
+
+
+def test_the_site_has_the_page_that_is_released(tmp_path: Path) -> None:
+    """Not one that was built before, nor none."""
+    page = tmp_path / "index.html"
+    page.write_text("new")
+    assert not release.shows(tmp_path, page)
+    shown = tmp_path / "demo" / "index.html"
+    shown.parent.mkdir()
+    shown.write_text("old")
+    assert not release.shows(tmp_path, page)
+    shown.write_text("new")
+    assert release.shows(tmp_path, page)
