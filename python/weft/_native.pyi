@@ -190,12 +190,14 @@ def net_host(
     limit_s: float,
     tcp: bool = False,
     planned: tuple[list[Planned], int] | None = None,
+    path_addresses: list[list[str]] | None = None,
 ) -> dict[str, Any]:
     """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
     It runs in the network namespace of the caller, where ``addresses[host]`` is its own, until the
     Unix socket ``control`` says stop. All that it sends has ``dscp``. ``planned`` stands for the
-    experiment's workload: messages, and payload that will come. The result is what it counted:
+    experiment's workload: messages, and payload that will come. ``path_addresses`` are those
+    of hosts by uplink, where switches route by them. The result is what it counted:
     ``crates/net/src/report.rs``.
     """
 
@@ -339,6 +341,9 @@ def plan_host(experiment_json: str, seed: int, cluster_json: str, host: int, ste
 
 def port_segments(cluster_json: str, scheme: str) -> str:
     """List the source ports of every uplink of a cluster by switch, as ``scheme`` wants them."""
+
+def path_addresses(cluster_json: str) -> str:
+    """List the addresses of hosts by path, and their prefixes, as JSON; ``null``: none."""
 
 def enforced(experiment_json: str) -> str:
     """Tell what makes packets take their paths: ``segments``, ``hash``, ``path-id`` or ``none``."""

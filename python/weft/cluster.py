@@ -125,6 +125,8 @@ class Cluster:
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
     """Those of hosts by host, then those of leaves by leaf and uplink, and so on upwards."""
+    path_addresses: str | None = None
+    """The IPv4 network in which hosts have an address for each path; None: they have one."""
 
     @cached_property
     def uplinks(self) -> dict[str, tuple[Link, ...]]:
@@ -177,6 +179,8 @@ def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
 def as_json(cluster: Cluster) -> dict[str, Any]:
     """The value of `cluster` in a plan file."""
     table = {field.name: getattr(cluster, field.name) for field in dataclasses.fields(cluster)}
+    if cluster.path_addresses is None:
+        del table["path_addresses"]
     table["hosts"] = [vars(host) for host in cluster.hosts]
     table["links"] = [vars(link) for link in cluster.links]
     # The racks of upper tiers follow from those of leaves, and would be most of the file.

@@ -89,6 +89,9 @@ pub struct PathPlan {
     pub host: HostId,
     /// Addresses of all hosts of the fabric, by number.
     pub addresses: Arc<[Ipv4Addr]>,
+    /// Addresses of all hosts by number and by the uplink of a leaf that leads there, where switches
+    /// route each over its uplink; empty: a host has one.
+    pub path_addresses: Arc<[Vec<Ipv4Addr>]>,
     /// The range of source ports that leaves cut into segments.
     pub source_ports: RangeInclusive<u16>,
     /// Source ports that were found to lead along paths, instead of segments.

@@ -143,6 +143,11 @@ fn planned(
     let Source { cluster, links, .. } = source;
     let fabric = Arc::new(links.fabric.clone());
     let addresses: Arc<[Ipv4Addr]> = cluster.hosts.iter().map(|host| host.address).collect();
+    let by_path =
+        source.cluster.path_addresses().map_err(|error| DeployError(error.to_string()))?;
+    // Ports of a table lead along paths of their own.
+    let by_path = by_path.filter(|_| found.is_none()).map(|by_path| by_path.hosts);
+    let by_path: Arc<[Vec<Ipv4Addr>]> = by_path.unwrap_or_default().into();
     let seed = given.seed.or(source.plan.as_ref().map(|plan| plan.seed)).unwrap_or(1);
     let mut devices = Vec::new();
     let mut name = String::new();
@@ -189,6 +194,13 @@ fn planned(
                 source.file
             ));
         }
+        if !by_path.is_empty() && !is_tcp {
+            warnings.push(format!(
+                "{}: cluster.path_addresses: queue pairs go to one address of a host, so their paths are not \
+                 chosen; set WEFT_BACKEND=tcp, or leave it out and have switches follow source ports",
+                source.file
+            ));
+        }
         let known = weft_config::known_at_start(&fabric, &links.failures, &balance.scheme);
         let paths = PathPlan {
             fabric: fabric.clone(),
@@ -197,6 +209,7 @@ fn planned(
             seed,
             host: number,
             addresses: addresses.clone(),
+            path_addresses: by_path.clone(),
             source_ports: cluster.first_port..=cluster.last_port,
             ports,
             quantum: if is_tcp { TCP_QUANTUM } else { cluster.mtu },

@@ -405,6 +405,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planning::check_plan, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_host, module)?)?;
     module.add_function(wrap_pyfunction!(planning::port_segments, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::path_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_subflows, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
     module.add_function(wrap_pyfunction!(planning::port_loads, module)?)?;

@@ -22,7 +22,7 @@ type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>
 /// the control socket says stop.
 #[pyfunction]
 #[pyo3(signature = (experiment_json, seed, host, addresses, port, dscp, control, *, limit_s,
-    tcp=false, planned=None))]
+    tcp=false, planned=None, path_addresses=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn net_host<'py>(
     py: Python<'py>,
@@ -36,12 +36,12 @@ pub(crate) fn net_host<'py>(
     limit_s: f64,
     tcp: bool,
     planned: Option<(Vec<Planned>, u64)>,
+    path_addresses: Option<Vec<Vec<String>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let host = HostId(host);
-    let addresses: Vec<Ipv4Addr> = addresses
-        .iter()
-        .map(|text| text.parse().map_err(|error| wrong(format!("{text}: {error}"))))
-        .collect::<PyResult<_>>()?;
+    let addresses = read_all(&addresses)?;
+    let by_path = path_addresses.unwrap_or_default();
+    let path_addresses = by_path.iter().map(|of| read_all(of)).collect::<PyResult<Vec<_>>>()?;
     let report = py.detach(|| -> PyResult<(HostReport, Ports)> {
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
         let job = weft_net::host_job(&experiment, seed, host).map_err(wrong)?;
@@ -52,12 +52,27 @@ pub(crate) fn net_host<'py>(
         };
         let ports = Ports::new(sender.fabric.uplinks_of(host));
         let limit = Duration::from_secs_f64(limit_s);
-        let config = HostConfig { sender, addresses, port, dscp, control, tasks, expected, limit };
+        let config = HostConfig {
+            sender,
+            addresses,
+            path_addresses,
+            port,
+            dscp,
+            control,
+            tasks,
+            expected,
+            limit,
+        };
         let run = if tcp { io::tcp::run } else { io::udp::run };
         Ok((run(config)?, ports))
     });
     let (report, ports) = report?;
     as_dict(py, &report, ports)
+}
+
+fn read_all(texts: &[String]) -> PyResult<Vec<Ipv4Addr>> {
+    let read = |text: &String| text.parse().map_err(|error| wrong(format!("{text}: {error}")));
+    texts.iter().map(read).collect()
 }
 
 fn task((message, dst, sent, received, subflows): Planned) -> Task {

@@ -83,6 +83,14 @@ pub(crate) fn port_segments(cluster_json: &str, scheme: &str) -> PyResult<String
     Ok(plan_file::to_json(&found))
 }
 
+/// The addresses and prefixes of the paths of a cluster, as JSON: `null` if its hosts have none.
+#[pyfunction]
+pub(crate) fn path_addresses(cluster_json: &str) -> PyResult<String> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let found = cluster.path_addresses().map_err(wrong)?;
+    Ok(plan_file::to_json(&found))
+}
+
 /// What makes the packets of an experiment take their paths.
 #[pyfunction]
 pub(crate) fn enforced(experiment_json: &str) -> PyResult<&'static str> {

@@ -9,11 +9,13 @@ import typer
 
 from weft.cli import options
 from weft.switches.platforms import PLATFORMS
+from weft.switches.ways import WAYS
 
 if TYPE_CHECKING:
     Format = str
+    Enforce = str
 else:
-    Format = Literal[PLATFORMS]
+    Format, Enforce = Literal[PLATFORMS], Literal[WAYS]
 
 
 def switch_config(
@@ -54,6 +56,21 @@ def switch_config(
             "aggregation switches (ethereal).",
         ),
     ] = None,
+    enforce: Annotated[
+        Enforce,
+        typer.Option(
+            help="What makes packets keep to a path. segments: rules by source port. addresses: "
+            "plain routes; each host has an address for each path (RLB), in the network that "
+            "path_addresses of the cluster names. srv6: hosts write the path into the destination "
+            "(SRv6 with micro segments). The last two also write files for hosts."
+        ),
+    ] = "segments",
+    srv6_block: Annotated[
+        str,
+        typer.Option(
+            metavar="PREFIX", help="With --enforce srv6: the block of the locators, a /32."
+        ),
+    ] = "fcbb:bb00::/32",
     protocol: Annotated[
         Literal["udp", "tcp"] | None,
         typer.Option(
@@ -65,15 +82,17 @@ def switch_config(
 ) -> int:
     """Write switch configurations for a plan.
 
-    One for every switch that steers by source port. Traffic that comes from hosts with the
-    cluster's DSCP leaves over the uplink whose segment contains its source port. Traffic inside a
-    rack does not change, and where an uplink is down its traffic is hashed as usual. What a
-    platform cannot do is printed on standard error.
+    One for every switch that steers by source port, or for all switches and hosts with --enforce
+    addresses and srv6. With rules by source port, traffic that comes from hosts with the cluster's
+    DSCP leaves over the uplink whose segment contains its source port. Traffic inside a rack does
+    not change, and where an uplink is down its traffic is hashed as usual. What a platform cannot
+    do is printed on standard error.
 
     \b
     Examples:
       weft switch-config plan.json --format nftables -o switches/
       weft switch-config cluster.toml --scheme dnlb --format ios --switch leaf-0
+      weft switch-config cluster.toml --enforce srv6 --format sonic -o switches/
 
     \b
     Exit status: 0 written, 2 bad input.
@@ -83,10 +102,20 @@ def switch_config(
     from weft.plans import for_switches
     from weft.switches import config
 
-    cluster, segments = for_switches.read(plan, scheme)
-    if protocol is not None:
-        cluster = clusters.for_protocol(cluster, protocol)
-    made, remarks = config.files(cluster, segments, format_, switch)
+    if enforce == "addresses":
+        cluster = for_switches.read_cluster(plan, scheme)
+        made, remarks = config.files_by_address(cluster, format_, switch)
+    else:
+        usual = "dnlb" if enforce == "srv6" and plan.suffix == ".toml" else None
+        cluster, segments = for_switches.read(plan, scheme or usual)
+        if protocol is not None:
+            cluster = clusters.for_protocol(cluster, protocol)
+        if enforce == "srv6":
+            made, remarks = config.files_by_segment_routing(
+                cluster, segments, format_, switch, srv6_block
+            )
+        else:
+            made, remarks = config.files(cluster, segments, format_, switch)
     if output is None:
         print(config.printed(made), end="")
     else:

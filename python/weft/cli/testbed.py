@@ -179,6 +179,14 @@ def run(
         bool, typer.Option("--tcp", help="Use a TCP connection for each piece.")
     ] = False,
     rules: Rules = None,
+    enforce: Annotated[
+        Literal["segments", "addresses", "srv6"],
+        typer.Option(
+            help="What makes packets take the paths of a scheme that chooses them, as in weft "
+            "switch-config: rules by source port, plain routes and an address for each path, or "
+            "paths that hosts write into the destination."
+        ),
+    ] = "segments",
     json: options.JsonObject = False,
 ) -> int:
     """Send a workload through a test bed.
@@ -192,7 +200,7 @@ def run(
 
     over = options.overrides(changes or [])
     row = operations.run_workload(
-        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules
+        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules, enforce
     )
     print(json_.dumps(row, indent=2) if json else show.run(row))
     return 0 if row["complete"] and not row["wrong_bytes"] else 1

@@ -38,10 +38,12 @@ def bench(
     enforce: Annotated[
         str,
         typer.Option(
-            metavar="segments[,discovered]",
+            metavar="segments[,...]",
             help="What makes packets take the paths of schemes that choose them. segments: rules "
-            "at leaves, by source port. discovered: nothing at leaves; hosts find out by probes "
-            "which port takes which path. Of both, each scheme runs twice.",
+            "at leaves, by source port. addresses: plain routes, and an address of each host for "
+            "each path (RLB). srv6: hosts write the path into the destination. discovered: nothing "
+            "at leaves; hosts find out by probes which port "
+            "takes which path. Of several, each scheme runs with each.",
         ),
     ] = "segments",
     seeds: Annotated[

@@ -34,6 +34,19 @@ def read(path: Path, scheme: str | None) -> tuple[Cluster, Segments]:
     return of(file.read(path, keys=("cluster",)), str(path))
 
 
+def read_cluster(path: Path, scheme: str | None) -> Cluster:
+    """The cluster alone, for ways that need no segments: of a plan file, or a cluster file.
+
+    Raises:
+        ExperimentError: The file is wrong, or a scheme is named, which says nothing here.
+    """
+    if scheme is not None:
+        raise ExperimentError("--scheme: only source ports follow from it; remove it")
+    if path.suffix == ".toml":
+        return clusters.read(path)
+    return clusters.from_json(file.read(path, keys=("cluster",))["cluster"], str(path))
+
+
 def of(plan: Plan, source: str = "plan") -> tuple[Cluster, Segments]:
     """Cluster and segments of a plan; `source` is what messages call it.
 

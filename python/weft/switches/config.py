@@ -12,18 +12,35 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.switches import platforms
+from weft.switches import addresses, platforms, srv6
 from weft.switches import steering as steerings
 from weft.switches.platform import Platform
 from weft.switches.segments import Range, Segments
 from weft.switches.steering import Steering
+from weft.switches.ways import Way
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+HOSTS = "_host"
+"""The folder of templates for hosts."""
+
+
+class Node(Protocol):
+    """What a template fills in: of a switch or a host."""
+
+    @property
+    def name(self) -> str:
+        """In the cluster."""
+
+    @property
+    def node(self) -> str:
+        """In Weft."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +67,50 @@ def files(
             raise ExperimentError(f"--switch: {switch!r} steers nothing here; use one of {names}")
     for one in steering:
         chosen.check(one)
-    made = [file for one in steering for file in _fill(chosen, platform, one)]
+    made = [file for one in steering for file in _fill(platform, chosen.suffixes, one)]
     return made, list(dict.fromkeys(_remarks(chosen, steering)))
+
+
+def files_by_address(
+    cluster: Cluster, platform: str, node: str | None = None
+) -> tuple[list[File], list[str]]:
+    """The files of all switches and hosts where destination addresses choose paths, and remarks.
+
+    With `node` those of one switch or host, by its name in the cluster or in Weft.
+    """
+    return _files_of_nodes("addresses", *addresses.of(cluster), platform, node)
+
+
+def files_by_segment_routing(
+    cluster: Cluster,
+    found: Segments,
+    platform: str,
+    node: str | None = None,
+    block: str = srv6.BLOCK,
+) -> tuple[list[File], list[str]]:
+    """The same where hosts write paths into destinations (SRv6), by their source ports."""
+    return _files_of_nodes("srv6", *srv6.of(cluster, found, block), platform, node)
+
+
+def _files_of_nodes(
+    way: Way, switches: Sequence[Node], hosts: Sequence[Node], platform: str, node: str | None
+) -> tuple[list[File], list[str]]:
+    suffixes = getattr(platforms.find(platform), way)
+    if not suffixes:
+        able = [name for name in platforms.PLATFORMS if getattr(platforms.find(name), way)]
+        raise ExperimentError(
+            f"--enforce {way}: not written for {platform}; use --format {', '.join(able)}"
+        )
+    wanted = [one for one in (*switches, *hosts) if node in (None, one.name, one.node)]
+    if not wanted:
+        raise ExperimentError(f"--switch: {node!r} is no switch or host of this cluster")
+    hosts = [one for one in hosts if one in wanted]
+    made = [
+        *(f for one in switches if one in wanted for f in _fill(platform, suffixes, one, way)),
+        *(file for one in hosts for file in _fill(HOSTS, ("sh",), one, way)),
+    ]
+    what = f"{way}: hosts need their files as well: they are for Linux, h0.sh and so on"
+    return made, [what] if hosts and node is None else []
 
 
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
@@ -93,11 +152,12 @@ def _range_checkers(platform: Platform, steering: Sequence[Steering]) -> Iterato
         )
 
 
-def _fill(platform: Platform, name: str, steering: Steering) -> list[File]:
+def _fill(platform: str, suffixes: Sequence[str], node: Node, way: Way = "segments") -> list[File]:
+    folder = "" if way == "segments" else f"{way}/"
     filled = []
-    for suffix in (*platform.suffixes, "rollback"):
-        text = _template(name, suffix).render(s=steering, suffixes=platform.suffixes)
-        filled.append(File(f"{steering.name}.{suffix}", text))
+    for suffix in (*suffixes, "rollback"):
+        text = _template(platform, folder + suffix).render(s=node, suffixes=suffixes)
+        filled.append(File(f"{node.name}.{suffix}", text))
     return filled
 
 
@@ -107,9 +167,7 @@ def _template(platform: str, suffix: str) -> Template:
 
     for_all = platforms.__name__
     environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader(f"{for_all}.{platform}", "."), PackageLoader(for_all, ".")]
-        ),
+        loader=ChoiceLoader([PackageLoader(for_all, platform), PackageLoader(for_all, ".")]),
         autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.cluster.nodes)
         undefined=StrictUndefined,
         trim_blocks=True,

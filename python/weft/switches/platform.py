@@ -33,6 +33,10 @@ class Platform:
     """A regular expression of its names of ports; empty: any."""
     range_checkers: int | None = None
     """How many ranges of ports the smallest chip that is known tells apart; None: not known."""
+    addresses: tuple[str, ...] = ()
+    """Suffixes of its files of routes by destination address; none: it has no such templates."""
+    srv6: tuple[str, ...] = ()
+    """The same for SRv6."""
     by_dscp: bool = False
     """Whether it knows a path by its DSCP, since it cannot match source ports."""
 

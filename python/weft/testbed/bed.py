@@ -19,6 +19,7 @@ from typing import Any
 from weft import cluster as clusters
 from weft.cluster import Cluster, Protocol
 from weft.errors import ExperimentError
+from weft.switches.ways import Way
 from weft.testbed import failures, layout, rules, system
 from weft.testbed.failures import Failure, Step
 from weft.testbed.rules import Rules
@@ -67,11 +68,11 @@ class Bed:
         """Have leaves hash everything; also what a run that was killed had them do."""
         rules.unload(self.cluster, self.prefix, self._loaded)
 
-    def follow_ports(self, protocol: Protocol) -> None:
-        """Have leaves follow the source ports of a protocol, whatever they did before."""
+    def enforce(self, way: Way, protocol: Protocol) -> None:
+        """Have switches keep to the paths of a protocol's packets, whatever they did before."""
         self.hash_all()
         # An uplink that was failed takes no route: ECMP has its segment until it is mended.
-        rules.load(self.cluster, self.prefix, self._loaded, self.rules, protocol)
+        rules.load(self.cluster, self.prefix, self._loaded, self.rules, protocol, way)
 
     def fail(self, failure: Failure) -> None:
         """Have a link fail."""

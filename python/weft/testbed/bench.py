@@ -24,6 +24,7 @@ from weft._types import Row
 from weft.cluster import Cluster, Host
 from weft.errors import ExperimentError, writing
 from weft.study import averages
+from weft.switches.ways import WAYS
 from weft.testbed import failures, layout, metrics, rank_processes, system
 from weft.testbed.rules import Rules
 
@@ -32,9 +33,9 @@ SOCKETS = "sockets"
 BASELINES = ("ecmp", SOCKETS)
 """What others are compared with."""
 
-ENFORCED = ("segments", "discovered")
-"""What makes packets take the paths of schemes that choose them: rules at leaves, or ports of which
-hosts have found out where the leaves' hash sends them."""
+ENFORCED = (*WAYS, "discovered")
+"""What makes packets take the paths of schemes that choose them: as switches are configured, or
+ports of which hosts have found out where the leaves' hash sends them."""
 
 _CLUSTER_SEED = 1
 """Draws failures that are random: one bed for all seeds."""
@@ -162,7 +163,7 @@ def _schemes(text: str, enforce: str) -> Iterator[dict[str, Any]]:
     known = {row["name"].removesuffix("-N"): row for row in api.schemes()}
     ways = list(dict.fromkeys(part.strip() for part in enforce.split(",") if part.strip()))
     if not ways or set(ways) - set(ENFORCED):
-        raise ExperimentError(f"--enforce: {enforce!r}: use {', '.join(ENFORCED)}, or both")
+        raise ExperimentError(f"--enforce: {enforce!r}: use some of {', '.join(ENFORCED)}")
     for name in filter(None, (part.strip() for part in text.split(","))):
         info = known.get(name) or known.get(name.rstrip("0123456789").rstrip("-"))
         if name != SOCKETS and info is None:
@@ -176,7 +177,7 @@ def _schemes(text: str, enforce: str) -> Iterator[dict[str, Any]]:
                 "name": name if way in (None, "segments") else f"{name}, {way}",
                 "scheme": name,
                 "config": name != SOCKETS,
-                "follows_ports": way == "segments",
+                "follows": way if way != "discovered" else None,
                 "discovers": way == "discovered",
             }
 

@@ -19,6 +19,7 @@ from weft import cluster as clusters
 from weft.cluster import Cluster, Host
 from weft.discover import table
 from weft.plans import file as plans
+from weft.switches import addresses
 from weft.testbed import counters, discovery, rank_processes, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
@@ -41,14 +42,14 @@ def _all(job: dict[str, Any]) -> Any:
     bed.build(job["seeds"][0])
     rank_processes.connect(hosts, "")
     discovery.answer(cluster, "", job["answers"], job["mute"])
-    follows = None
+    follows = ""
     for seed in job["seeds"]:
         bed.reseed(seed)
         for scheme in job["schemes"]:
-            if follows != scheme["follows_ports"]:
-                follows = scheme["follows_ports"]
+            if follows != scheme["follows"]:
+                follows = scheme["follows"]
                 if follows:
-                    bed.follow_ports("tcp")
+                    bed.enforce(follows, "tcp")
                 else:
                     bed.hash_all()
             yield {
@@ -91,7 +92,9 @@ class _One:
         config = self._folder / plans.NAME
         # Its seed draws failures: those of the bed.
         seed_of_failures = self._job["cluster_seed"]
-        cluster = json.dumps(clusters.as_json(self._cluster))
+        by_path = scheme["follows"] == "addresses"
+        told = addresses.with_network(self._cluster) if by_path else self._cluster
+        cluster = json.dumps(clusters.as_json(told))
         config.write_text(_native.plan_for_hosts(scheme["scheme"], seed_of_failures, cluster))
         paths = {"WEFT_PATHS": str(self._discover())} if scheme["discovers"] else {}
         return {

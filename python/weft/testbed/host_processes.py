@@ -52,6 +52,7 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
             job["dscp"],
             job["control"],
             planned=_planned(job["planned"][number]) if job["planned"] else None,
+            path_addresses=job["path_addresses"],
             **job["options"],
         )
     except (ExperimentError, OSError, RuntimeError) as error:

@@ -8,7 +8,7 @@ entries are static, so that only the traffic itself is on the wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,8 +108,6 @@ def wires(cluster: Cluster, prefix: str) -> Iterator[str]:
     """Lines for `ip` that make the namespaces and the veth pairs between them."""
     for node in nodes(cluster):
         yield f"netns add {prefix}{node}"
-    # Payload, our header and those of IPv4 and UDP.
-    mtu = cluster.mtu + DATA_HEADER + HEADERS - 14
     by_link: dict[int, list[Port]] = {}
     for of_node in ports(cluster).values():
         for port in of_node:
@@ -117,10 +115,34 @@ def wires(cluster: Cluster, prefix: str) -> Iterator[str]:
     for link in present(cluster):
         first, second = by_link[id(link)]
         one, other = (
-            f"name {port.name} netns {prefix}{port.node} address {port.mac} mtu {max(mtu, 1500)}"
+            f"name {port.name} netns {prefix}{port.node} address {port.mac} mtu {mtu(cluster)}"
             for port in (first, second)
         )
         yield f"link add {one} type veth peer {other}"
+
+
+def mtu(cluster: Cluster) -> int:
+    """Of all links: payload, our header and those of IPv4 and UDP."""
+    return max(cluster.mtu + DATA_HEADER + HEADERS - 14, 1500)
+
+
+WRAPPING = 40
+"""Bytes that an outer IPv6 header takes."""
+
+
+def lengths(cluster: Cluster, node_ports: list[Port], more: int = 0) -> Iterator[str]:
+    """Lines for `ip` inside a node: packets may be as long as ever, or longer by some bytes."""
+    for port in node_ports:
+        yield f"link set {port.name} mtu {mtu(cluster) + more}"
+
+
+def neighbours(node_ports: list[Port], next_hops: Mapping[str, str]) -> Iterator[str]:
+    """Lines for `ip` inside a node: IPv6 neighbours, by port."""
+    for port in node_ports:
+        if port.name in next_hops:
+            mac = port.mac[:-2] + ("02" if port.is_lower else "01")
+            there = next_hops[port.name]
+            yield f"neigh replace {there} lladdr {mac} dev {port.name} nud permanent"
 
 
 def addresses(node_ports: list[Port], node: Host | Switch) -> Iterator[str]:

@@ -16,6 +16,8 @@ from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.study import inputs
+from weft.switches import addresses
+from weft.switches.ways import Way
 from weft.testbed import bed, failures, host_defaults, layout, metrics, plan_input, system
 from weft.testbed.failures import Failure
 from weft.testbed.rules import Rules
@@ -36,7 +38,7 @@ def up(path: Path, seed: int, rules: Rules = "linux", hashes: bool = False) -> s
     try:
         new.build(seed)
         if not hashes:
-            new.follow_ports("udp")
+            new.enforce("segments", "udp")
     except BaseException:
         new.remove()
         bed.remove_state(path)
@@ -130,6 +132,8 @@ class RunRequest:
     """None: as the standing bed was built, else linux."""
     planned: list[plan_input.Planned] | None = None
     """What each host sends, from a plan."""
+    enforce: Way = "segments"
+    """What makes packets take the paths of a scheme that chooses them."""
 
 
 def run(path: Path, request: RunRequest) -> dict[str, Any]:
@@ -143,10 +147,15 @@ def run(path: Path, request: RunRequest) -> dict[str, Any]:
     found = bed.standing(path)
     rules = request.rules or (found[0].rules if found else "linux")
     system.require(rules)
+    enforce = request.enforce if follows_ports(request.experiment) else None
+    by_path = None
+    if enforce == "addresses":
+        by_path = addresses.paths_of(addresses.with_network(cluster))
     job: dict[str, Any] = {
         "cluster": clusters.as_json(cluster),
         "prefix": "",
-        "follow_ports": follows_ports(request.experiment),
+        "enforce": enforce,
+        "path_addresses": by_path and by_path.hosts,
         "rules": rules,
         "experiment": json.dumps(request.experiment),
         "seed": request.seed,
@@ -195,6 +204,7 @@ def run_workload(
     limit: float,
     tcp: bool,
     rules: Rules | None,
+    enforce: Way = "segments",
 ) -> dict[str, Any]:
     """Send a workload, or what a plan says, through a bed; a row of results."""
     planned = None
@@ -210,7 +220,7 @@ def run_workload(
             'balance.enforce: "discovered" needs ports; make a plan with weft plan --paths, and '
             "name it with --plan"
         )
-    found = run(path, RunRequest(table, seed, failure, limit, tcp, rules, planned))
+    found = run(path, RunRequest(table, seed, failure, limit, tcp, rules, planned, enforce))
     row = {
         "scheme": table["balance"]["scheme"],
         "workload": str(plan) if plan else workload,

@@ -52,8 +52,8 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         folder = Path(tempfile.mkdtemp(dir="/run"))
         bed = Bed(cluster, rules=rules)
         bed.build(job["seed"])
-    if job["follow_ports"]:
-        bed.follow_ports("tcp" if job["options"]["tcp"] else "udp")
+    if job["enforce"]:
+        bed.enforce(job["enforce"], "tcp" if job["options"]["tcp"] else "udp")
     else:
         bed.hash_all()
     try:
@@ -107,6 +107,7 @@ class _Session:
             "seed": self._job["seed"],
             "namespaces": [self._bed.prefix + host.node for host in self._cluster.hosts],
             "addresses": [host.address for host in self._cluster.hosts],
+            "path_addresses": self._job["path_addresses"],
             "port": self._cluster.port,
             "dscp": self._cluster.dscp,
             "control": str(control),

@@ -244,12 +244,16 @@ impl Engine {
         let end = &sending.ends[usize::from(this.way.member)];
         let (to, host, dscp) = (end.address, end.host, sending.dscp);
         let address = self.members.address(this.way.member);
+        let at = match (end.dst, self.members.planning(this.way.member)) {
+            (Some(dst), Some(it)) if !roce => it.routes.address(dst, &this.way, to),
+            _ => to,
+        };
         // All of them, before it is said that none is free; later on a few.
         let most = if this.failures == 0 { this.way.count() } else { TRIES };
         let mut tries = 0;
         let stream = loop {
             let port = this.way.port(this.spare);
-            match tcp::connect((address, port), to, dscp, this.way.pace) {
+            match tcp::connect((address, port), at, dscp, this.way.pace) {
                 Err(error) if tcp::is_taken(&error) && port > 0 && tries < most => {
                     tries += 1;
                     this.spare = this.spare.wrapping_add(1);

@@ -114,7 +114,10 @@ impl Members {
             let (first, last) = (listen.start(), listen.end());
             let place = format!("{name}: {address}, TCP ports {first} to {last}");
             let planning = Planning::new(config, number)?;
-            let listener = tcp::listen(*address, listen, *dscp);
+            // Peers choose among its addresses: with them their path.
+            let by_path = plan.as_ref().is_some_and(|plan| !plan.path_addresses.is_empty());
+            let at = if by_path { Ipv4Addr::UNSPECIFIED } else { *address };
+            let listener = tcp::listen(at, listen, *dscp);
             let listener = listener.map_err(|error| CommError::system(place, &error))?;
             let port = listener.local_addr().map(|local| local.port());
             Ok(Member {

@@ -1,7 +1,7 @@
 //! Which lane a subflow goes over, and which source ports lead along its path.
 
 use crate::{CommError, EndpointConfig, PathPlan, SharedPorts};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use weft_balance::enforce::{Ends, Enforce, PortRange, PortTable, Ports, Segments};
 use weft_balance::plan::{Carrier, QueuePairId, Route};
@@ -133,6 +133,7 @@ pub(super) struct Routes {
     fabric: Arc<Fabric>,
     host: HostId,
     addresses: Arc<[Ipv4Addr]>,
+    by_path: Arc<[Vec<Ipv4Addr>]>,
     /// As planners name ports, and as switches have been told.
     named: Segments,
     real: Segments,
@@ -191,6 +192,7 @@ impl Routes {
             fabric: fabric.clone(),
             host: *host,
             addresses: addresses.clone(),
+            by_path: plan.path_addresses.clone(),
             named: segments(PortRange::ROCE)?,
             real: segments(real)?,
             found: ports.as_ref().map(Found::new),
@@ -208,6 +210,14 @@ impl Routes {
         let number = number.filter(has).or_else(|| Some(by_address()? as u32))?;
         let dst = HostId(number);
         (self.fabric.leaf_of(dst) != self.fabric.leaf_of(self.host)).then_some(dst)
+    }
+
+    /// Where a connection to `dst`, which is at `to`, goes to take the path of `way`.
+    pub(super) fn address(&self, dst: HostId, way: &LanePath, to: SocketAddrV4) -> SocketAddrV4 {
+        let path = way.path.filter(|_| self.found.is_none());
+        let by_path = self.by_path.get(dst.0 as usize).zip(path);
+        let found = by_path.and_then(|(of, path)| of.get(usize::from(path.first())));
+        SocketAddrV4::new(found.copied().unwrap_or(*to.ip()), to.port())
     }
 
     /// The lane for a subflow, and its way.

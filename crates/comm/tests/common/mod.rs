@@ -54,6 +54,7 @@ pub(crate) fn planned(last: u8, scheme: &str, options: &[(&str, &str)]) -> Endpo
         seed: 1,
         host: HostId(u32::from(last) - 1),
         addresses: (1..=4).map(|last| Ipv4Addr::new(127, 0, 0, last)).collect(),
+        path_addresses: Arc::default(),
         source_ports: 49_152..=65_535,
         ports: None,
         quantum: 16 << 10,

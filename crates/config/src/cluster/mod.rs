@@ -10,6 +10,7 @@
 //! | [`pattern`] | text with whole-number expressions |
 //! | [`naming`] | the keys of `[cluster]` and their defaults |
 //! | `nodes` | hosts, switches and links, named |
+//! | `path_addresses` | an address for each path to a host |
 //! | `segments` | which source ports go over which uplink |
 //! | `discovered` | the paths of a table of discovered ones, named |
 //! | `check` | whether the names and addresses can be |
@@ -18,11 +19,13 @@ mod check;
 mod discovered;
 pub mod naming;
 mod nodes;
+mod path_addresses;
 pub mod pattern;
 mod segments;
 
 pub use crate::Format;
 pub use discovered::{Discovered, discovered};
+pub use path_addresses::PathAddresses;
 pub use segments::{PortSegments, PortSpan};
 
 use naming::{Names, Shape};
@@ -71,6 +74,9 @@ pub struct Cluster {
     pub switches: Vec<Switch>,
     /// Those of hosts by host, then those of leaves by leaf and uplink, and so on upwards.
     pub links: Vec<Link>,
+    /// The IPv4 network in which hosts have an address for each path; none: they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_addresses: Option<String>,
 }
 
 /// A NIC: what the fabric takes for a host.
@@ -240,7 +246,7 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
     let names = Names::read(naming::section(whole, "cluster", &none)?, shape)?;
     let named = nodes::build(found, &names)?;
     check::check(&named, &names, clos.cores() > 0)?;
-    Ok(Cluster {
+    let cluster = Cluster {
         title,
         fabric: raw(&found.resolved, "fabric"),
         failures: raw(&found.resolved, "failures"),
@@ -256,7 +262,10 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
         hosts: named.hosts,
         switches: named.switches,
         links: named.links,
-    })
+        path_addresses: path_addresses::given(&names)?,
+    };
+    cluster.check_path_addresses(&names)?;
+    Ok(cluster)
 }
 
 impl Cluster {

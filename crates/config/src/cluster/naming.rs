@@ -15,6 +15,8 @@ pub const FIRST_PORT: u16 = 0xC000;
 
 /// What protocol the traffic that is steered has.
 const PROTOCOL: &str = "protocol";
+/// The network that addresses of paths are in.
+pub(super) const PATH_ADDRESSES: &str = "path_addresses";
 
 /// Key, default, least and most.
 const NUMBERS: [(&str, u16, u16, u16); 5] = [
@@ -114,7 +116,7 @@ const RACKS: [(u32, u32, [&str; 3]); 3] = [
 /// All keys of `[cluster]`.
 pub fn keys() -> Vec<&'static str> {
     let numbers = NUMBERS.iter().map(|number| number.0);
-    let all = [PROTOCOL].into_iter().chain(numbers);
+    let all = [PROTOCOL, PATH_ADDRESSES].into_iter().chain(numbers);
     all.chain(PATTERNS.iter().map(|pattern| pattern.0)).collect()
 }
 
@@ -202,6 +204,15 @@ impl<'a> Names<'a> {
             }
         };
         Pattern::read(text, allowed).map_err(|error| self.wrong(key, error.0))
+    }
+
+    /// The text of `key`, if it is there; `example` is one.
+    pub(super) fn text(&self, key: &str, example: &str) -> Result<Option<String>, ExperimentError> {
+        match self.section.get(key).map(|item| &item.value) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(self.wrong(key, format!("not text; write {key} = \"{example}\""))),
+        }
     }
 
     /// The protocol.

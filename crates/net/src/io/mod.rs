@@ -14,10 +14,11 @@ pub mod streams;
 pub mod tcp;
 pub mod udp;
 
+use crate::ports::Ports;
 use crate::report::{Received, Sent};
 use crate::script::Task;
 use crate::sender::SenderConfig;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weft_units::{HostId, Time};
@@ -29,6 +30,9 @@ pub struct HostConfig {
     pub sender: SenderConfig,
     /// The addresses of all hosts, by number.
     pub addresses: Vec<Ipv4Addr>,
+    /// The same by the uplink that leads there, where switches route each over its uplink; empty: a
+    /// host has one address.
+    pub path_addresses: Vec<Vec<Ipv4Addr>>,
     /// The UDP port that all hosts listen on.
     pub port: u16,
     /// DSCP of all that leaves: what leaves match when they steer by source port.
@@ -41,6 +45,24 @@ pub struct HostConfig {
     pub expected: u64,
     /// Give up after this.
     pub limit: Duration,
+}
+
+impl HostConfig {
+    /// Where a packet for `host` goes that leaves from `port`.
+    fn address(&self, ports: Ports, host: HostId, port: u16) -> SocketAddrV4 {
+        let by_path = self.path_addresses.get(host.0 as usize).zip(ports.uplink(port));
+        let found = by_path.and_then(|(of, uplink)| of.get(uplink as usize));
+        let address = found.unwrap_or(&self.addresses[host.0 as usize]);
+        SocketAddrV4::new(*address, self.port)
+    }
+
+    /// Where it listens: at all its addresses, if it has several.
+    fn listen(&self) -> Ipv4Addr {
+        match self.path_addresses.is_empty() {
+            true => self.addresses[self.sender.host.0 as usize],
+            false => Ipv4Addr::UNSPECIFIED,
+        }
+    }
 }
 
 /// What became of it.

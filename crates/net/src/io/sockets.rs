@@ -23,12 +23,13 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Listens at `address`, UDP port `port`; `poll` watches it as `token`. What is sent has `dscp`.
+    /// Listens at `at`, UDP port `port`; `poll` watches it as `token`. What is sent leaves from `address`
+    /// and has `dscp`.
     ///
     /// # Errors
     /// If the address is not this host's, or taken.
     pub fn open(
-        address: Ipv4Addr,
+        (at, address): (Ipv4Addr, Ipv4Addr),
         port: u16,
         dscp: u8,
         poll: &Poll,
@@ -37,7 +38,7 @@ impl Sockets {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
         socket.set_nonblocking(true)?;
-        socket.bind(&SocketAddr::from((address, port)).into())?;
+        socket.bind(&SocketAddr::from((at, port)).into())?;
         let mut listening = UdpSocket::from_std(socket.into());
         poll.registry().register(&mut listening, token, Interest::READABLE)?;
         Ok(Sockets { address, dscp, listening, sending: FxHashMap::default() })

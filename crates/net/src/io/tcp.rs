@@ -20,7 +20,7 @@ use mio::{Events, Interest, Poll, Token};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::time::Duration;
 use weft_balance::Planner;
 use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Subflow};
@@ -100,8 +100,7 @@ struct Host {
 pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let mut poll = Poll::new()?;
     let host = config.sender.host;
-    let address = config.addresses[host.0 as usize];
-    let mut listener = TcpListener::bind(SocketAddr::from((address, config.port)))?;
+    let mut listener = TcpListener::bind(SocketAddr::from((config.listen(), config.port)))?;
     // Connections that it accepts take this over.
     mark(&listener, config.dscp)?;
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
@@ -229,12 +228,11 @@ impl Host {
     fn connect(&mut self, number: usize, poll: &Poll) {
         let address = self.config.addresses[self.config.sender.host.0 as usize];
         let one = &mut self.outgoing[number];
-        let to =
-            SocketAddrV4::new(self.config.addresses[one.subflow.dst.0 as usize], self.config.port);
         one.outlet = None;
         for _ in 0..TRIES {
             self.opened += 1;
             let port = self.ports.port(one.subflow.route, self.opened);
+            let to = self.config.address(self.ports, one.subflow.dst, port);
             let Ok(mut outlet) = Outlet::connect(address, port, self.config.dscp, to, &one.hello)
             else {
                 continue;

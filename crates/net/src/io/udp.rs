@@ -4,13 +4,13 @@ use super::control::{Control, Order};
 use super::sockets::Sockets;
 use super::{Clock, HostConfig, HostReport};
 use crate::pattern::{Checked, Pattern};
+use crate::ports::Ports;
 use crate::receiver::Receiver;
 use crate::script::Script;
 use crate::sender::Sender;
 use crate::wire::{ANSWER, DATA_HEADER, Datagram};
 use mio::{Events, Poll, Token};
 use std::io;
-use std::net::SocketAddrV4;
 use std::time::Duration;
 use weft_units::{HostId, Time};
 
@@ -26,6 +26,7 @@ const STEPS: u64 = 64;
 struct Host {
     config: HostConfig,
     sender: Sender,
+    ports: Ports,
     receiver: Receiver,
     script: Script,
     sockets: Sockets,
@@ -46,11 +47,13 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let mut poll = Poll::new()?;
     let host = config.sender.host;
     let address = config.addresses[host.0 as usize];
-    let sockets = Sockets::open(address, config.port, config.dscp, &poll, SOCKET)?;
+    let sockets =
+        Sockets::open((config.listen(), address), config.port, config.dscp, &poll, SOCKET)?;
     let mut control = Control::connect(&config.control, &poll, CONTROL)?;
     let room = ANSWER.max(DATA_HEADER + config.sender.flow.mtu as usize);
     let mut this = Host {
         sender: Sender::new(config.sender.clone()),
+        ports: Ports::new(config.sender.fabric.uplinks_of(host)),
         receiver: Receiver::new(host, config.sender.flow.transport.recovery),
         script: Script::new(config.tasks.clone(), config.expected),
         sockets,
@@ -135,7 +138,7 @@ impl Host {
             if !self.is_near(reply.dst) {
                 *self.receiver.received.answers.entry(port).or_default() += 1;
             }
-            let to = self.address(reply.dst);
+            let to = self.config.address(self.ports, reply.dst, port);
             let taken = self.sockets.send(port, to, &reply.answer.encode())?;
             self.refused += u64::from(!taken);
         }
@@ -150,8 +153,7 @@ impl Host {
                 return Ok(false);
             };
             let bytes = &self.buffer[..datagram.len];
-            let to =
-                SocketAddrV4::new(self.config.addresses[datagram.dst.0 as usize], self.config.port);
+            let to = self.config.address(self.ports, datagram.dst, datagram.port);
             let taken = self.sockets.send(datagram.port, to, bytes)?;
             self.refused += u64::from(!taken);
         }
@@ -188,9 +190,6 @@ impl Host {
     fn is_near(&self, other: HostId) -> bool {
         let fabric = &self.config.sender.fabric;
         fabric.leaf_of(other) == fabric.leaf_of(self.config.sender.host)
-    }
-    fn address(&self, host: HostId) -> SocketAddrV4 {
-        SocketAddrV4::new(self.config.addresses[host.0 as usize], self.config.port)
     }
 
     fn report(self) -> HostReport {

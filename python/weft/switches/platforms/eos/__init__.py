@@ -6,6 +6,7 @@ from weft.switches.platform import Platform
 
 PLATFORM = Platform(
     suffixes=("cfg",),
+    addresses=("cfg",),
     port="Ethernet",
     remarks=(
         "eos: the match lines are written from templates, not tried on a switch; load them in "

@@ -21,6 +21,8 @@ def _check(steering: Steering) -> None:
 
 PLATFORM = Platform(
     suffixes=("nft", "conf"),
+    addresses=("conf",),
+    srv6=("conf",),
     port="eth",
     remarks=(
         "frr: match src-port takes one port and does not reach the kernel, so nftables marks "

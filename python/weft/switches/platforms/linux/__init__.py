@@ -6,6 +6,8 @@ from weft.switches.platform import Platform, linux_names
 
 PLATFORM = Platform(
     suffixes=("sh",),
+    addresses=("sh",),
+    srv6=("sh",),
     port="eth",
     remarks=(
         "linux: ip rule takes no range that ends at 65535, so port 65535 is hashed",

@@ -6,6 +6,8 @@ from weft.switches.platform import Platform
 
 PLATFORM = Platform(
     suffixes=("json", "readme"),
+    addresses=("json", "readme"),
+    srv6=("json", "readme"),
     port="Ethernet",
     port_name=r"(Ethernet|PortChannel)\d+",
     # NVIDIA Spectrum: a range is one bit of a key of 16 (Linux, mlxsw, spectrum_port_range.c).
