@@ -81,7 +81,10 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
         (("--mute", "spine-9"), "--mute: spine-9 is no switch; there are leaf-0"),
-        (("--enforce", "magic"), "--enforce: 'magic': use segments, discovered, or both"),
+        (
+            ("--enforce", "magic"),
+            "--enforce: 'magic': use some of segments, addresses, srv6, discovered",
+        ),
         (("--size", "much"), '--size: "much"'),
         (("--fail", "leaf-0:spine-9@50%"), "there is no link"),
         (("--plugin", "none.so"), "there is no such file"),

@@ -22,6 +22,7 @@ from weft.cluster import Protocol
 from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
+from weft.switches.ways import WAYS, Way
 from weft.testbed import bed, failures, host_defaults, layout, metrics, operations, system
 from weft.testbed.rules import RULES, Rules
 
@@ -277,6 +278,26 @@ def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str, rules: 
     assert row["drops"] == row["retransmits"] == 0
     for uplink in row["uplinks"]:
         assert uplink["bytes"] == uplink["segment_bytes"], uplink
+
+
+@needs_bed
+def test_addresses_and_segment_routing_keep_to_the_plan(small: Path) -> None:
+    """Each uplink carries what it does under rules by source port, but for outer headers."""
+    cluster, rows = clusters.read(small), {}
+    for way in WAYS:
+        table = operations.experiment(cluster, "ethereal", "all-to-all:size=256KB", 1, ())
+        request = operations.RunRequest(table, 1, enforce=way)
+        rows[way] = metrics.summary(cluster, operations.run(small, request))
+        assert rows[way]["complete"], way
+        assert rows[way]["wrong_bytes"] == rows[way]["time_outs"] == 0
+
+    def carried(way: Way, more: int = 0) -> list[int]:
+        return [up["bytes"] - more * up["packets"] for up in rows[way]["uplinks"]]
+
+    assert carried("addresses") == carried("segments")
+    # IPv6 says a few words of its own: who listens to which group.
+    wrapped = zip(carried("srv6", layout.WRAPPING), carried("segments"), strict=True)
+    assert all(0 <= more - plain < 1_000 for more, plain in wrapped)
 
 
 def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

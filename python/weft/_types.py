@@ -236,6 +236,9 @@ class CatalogueEntry(TypedDict):
     """Of a scheme: simulator, planner, test bed, sockets, verbs."""
     source_ports: NotRequired[str]
     """Of a scheme: `segments` if leaves have to map source ports to uplinks, else `hashed`."""
+    switch_features: NotRequired[list[str]]
+    """Of a scheme: what switches on sale can do for it, `trimming`, `adaptive-routing` or
+    `queue-pair-hashing`."""
 
 
 class SurveyRules(TypedDict):

@@ -15,6 +15,7 @@ from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import DEFAULT_SCHEMES, KINDS
 from weft.errors import ExperimentError, StallError
 from weft.result import Plan, Result, SwitchConfig, TraceInfo
+from weft.switches.ways import Way
 
 if TYPE_CHECKING:
     from weft.study.store import Store
@@ -147,8 +148,9 @@ def switch_config(
     *,
     scheme: str | None = None,
     switch: str | None = None,
+    enforce: Way = "segments",
 ) -> SwitchConfig:
-    """Write the configuration of the switches that steer by source port: `weft switch-config`.
+    """Write the configuration of switches that keep packets to their paths: `weft switch-config`.
 
     Args:
         plan: A plan, the path of a `plan.json`, or the path of a cluster file (`.toml`).
@@ -157,21 +159,20 @@ def switch_config(
         scheme: With a cluster file: `dnlb` (leaves steer) or `ethereal` (aggregation switches
             of three tiers, too).
         switch: Only this switch, by its name in the cluster or in Weft.
+        enforce: `"segments"` (rules by source port), `"addresses"` (plain routes, and an address
+            for each path) or `"srv6"`; the last two have files for hosts as well.
 
     Raises:
         ExperimentError: A file is wrong, the plan has no port segments, or the platform cannot
             do what it asks for.
     """
     from weft.plans import for_switches
-    from weft.switches import config
 
-    if not isinstance(plan, Plan):
-        cluster, segments = for_switches.read(Path(plan), scheme)
-    elif scheme is not None:
+    if isinstance(plan, Plan) and scheme is not None:
         raise ExperimentError("switch_config: a plan has its scheme; remove scheme=")
-    else:
-        cluster, segments = for_switches.of(plan.document)
-    made, remarks = config.files(cluster, segments, platform, switch)
+    asked = for_switches.Request(platform, enforce, scheme, switch)
+    given = plan.document if isinstance(plan, Plan) else Path(plan)
+    made, remarks = for_switches.files(given, asked)
     return SwitchConfig({file.name: file.text for file in made}, remarks)
 
 

@@ -19,6 +19,9 @@ pub struct Entry {
     pub runs_on: Vec<&'static str>,
     /// Of a scheme: what leaves of real hosts make of source ports, `"hashed"` or `"segments"`.
     pub source_ports: Option<&'static str>,
+    /// Of a scheme: what switches on sale can be asked to do for it beyond hashing: `"trimming"`,
+    /// `"adaptive-routing"`, `"queue-pair-hashing"`.
+    pub switch_features: Vec<&'static str>,
 }
 
 /// One key of a thing to choose.
@@ -63,6 +66,9 @@ impl Entry {
             let places = self.runs_on.iter().map(|place| Value::from(*place));
             table.put("runs_on", places.collect::<Vec<_>>());
             table.put("source_ports", ports);
+            let features =
+                self.switch_features.iter().map(|one| Value::from(*one)).collect::<Vec<_>>();
+            table.put("switch_features", features);
         }
         Value::Table(table)
     }

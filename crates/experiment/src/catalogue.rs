@@ -9,8 +9,8 @@ use crate::section::{
 };
 use crate::value::Value;
 use crate::{expand, experiment, quick, sweep};
-use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
+use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_config::{Entry, OptionEntry};
 use weft_transport::{CONGESTION_CONTROLS, RECOVERIES};
 
@@ -55,7 +55,8 @@ impl Catalogue {
     }
 
     /// The list in JSON: `[{key, name, summary, source, options}]`, where an option is
-    /// `{key, default, words, kind, meaning}`; schemes have `runs_on` and `source_ports` as well.
+    /// `{key, default, words, kind, meaning}`; schemes have `runs_on`, `source_ports` and
+    /// `switch_features` as well.
     pub fn to_json(self) -> String {
         Entry::list_to_json(&self.entries())
     }
@@ -87,6 +88,18 @@ fn options(section: &str, asked: &[Asked]) -> Vec<OptionEntry> {
     asked.iter().map(|asked| option(section, asked)).collect()
 }
 
+/// What switches on sale can be asked to do for a scheme, by what it says that they must do.
+fn switch_features(info: &SchemeInfo) -> Vec<&'static str> {
+    let asks = |words: &[&str]| words.iter().any(|word| info.switches.contains(word));
+    let adaptive = ["dynamic load balancing", "queue lengths", "flowlet table"];
+    let wanted = [
+        (info.wants_reports, "trimming"),
+        (asks(&adaptive), "adaptive-routing"),
+        (asks(&["hash the queue pair"]), "queue-pair-hashing"),
+    ];
+    wanted.into_iter().filter_map(|(wants, what)| wants.then_some(what)).collect()
+}
+
 fn schemes() -> Vec<Entry> {
     let entries = SCHEMES.iter().map(|info| {
         let own = options("balance", &balance::keys(info));
@@ -97,6 +110,7 @@ fn schemes() -> Vec<Entry> {
                 SourcePorts::Hashed => "hashed",
                 SourcePorts::Segments => "segments",
             }),
+            switch_features: switch_features(info),
             ..entry("balance.scheme", &info.spelling(), info.summary, info.source, own)
         }
     });

@@ -9,11 +9,11 @@ import typer
 
 from weft.cli import options
 from weft.switches.platforms import PLATFORMS
-from weft.switches.ways import WAYS
+from weft.switches.ways import WAYS, Way
 
 if TYPE_CHECKING:
     Format = str
-    Enforce = str
+    Enforce = Way
 else:
     Format, Enforce = Literal[PLATFORMS], Literal[WAYS]
 
@@ -71,6 +71,24 @@ def switch_config(
             metavar="PREFIX", help="With --enforce srv6: the block of the locators, a /32."
         ),
     ] = "fcbb:bb00::/32",
+    lanes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=16,
+            metavar="N",
+            help="With --format sonic, where the cluster names no ports: lanes of a port. 4 gives "
+            "Ethernet0, Ethernet4, ... Default: 4.",
+        ),
+    ] = None,
+    port_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --format sonic: names of ports from the switch's port_config.ini, in its "
+            "order.",
+        ),
+    ] = None,
     protocol: Annotated[
         Literal["udp", "tcp"] | None,
         typer.Option(
@@ -78,6 +96,14 @@ def switch_config(
             "cluster file says, else udp."
         ),
     ] = None,
+    advice: Annotated[
+        bool,
+        typer.Option(
+            "--advice",
+            help="Instead of configurations, say what else the scheme wants of switches: packet "
+            "trimming, adaptive routing, queue-pair hashing. Any scheme will do.",
+        ),
+    ] = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Write switch configurations for a plan.
@@ -93,29 +119,19 @@ def switch_config(
       weft switch-config plan.json --format nftables -o switches/
       weft switch-config cluster.toml --scheme dnlb --format ios --switch leaf-0
       weft switch-config cluster.toml --enforce srv6 --format sonic -o switches/
+      weft switch-config cluster.toml --scheme mrc --format sonic --advice
 
     \b
     Exit status: 0 written, 2 bad input.
     """
-    from weft import cluster as clusters
     from weft.cli.terminal import note
     from weft.plans import for_switches
     from weft.switches import config
 
-    if enforce == "addresses":
-        cluster = for_switches.read_cluster(plan, scheme)
-        made, remarks = config.files_by_address(cluster, format_, switch)
-    else:
-        usual = "dnlb" if enforce == "srv6" and plan.suffix == ".toml" else None
-        cluster, segments = for_switches.read(plan, scheme or usual)
-        if protocol is not None:
-            cluster = clusters.for_protocol(cluster, protocol)
-        if enforce == "srv6":
-            made, remarks = config.files_by_segment_routing(
-                cluster, segments, format_, switch, srv6_block
-            )
-        else:
-            made, remarks = config.files(cluster, segments, format_, switch)
+    asked = for_switches.Request(
+        format_, enforce, scheme, switch, protocol, srv6_block, lanes, port_config, advice
+    )
+    made, remarks = for_switches.files(plan, asked)
     if output is None:
         print(config.printed(made), end="")
     else:

@@ -2,15 +2,88 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft import cluster as clusters
-from weft.cluster import Cluster
+from weft.cluster import Cluster, Protocol
 from weft.errors import ExperimentError
 from weft.plans import file
 from weft.plans.file import Plan
-from weft.switches import segments
+from weft.switches import advice, config, port_names, segments, srv6
+from weft.switches.config import File
 from weft.switches.segments import Segments
+from weft.switches.ways import WAYS, Way
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of `weft switch-config`."""
+
+    platform: str
+    enforce: Way = "segments"
+    scheme: str | None = None
+    """Only with a cluster file."""
+    switch: str | None = None
+    protocol: Protocol | None = None
+    srv6_block: str = srv6.BLOCK
+    lanes: int | None = None
+    port_config: Path | None = None
+    advice: bool = False
+    """Not configurations, but what else the scheme wants of switches."""
+
+
+def files(plan: Path | Plan, asked: Request) -> tuple[list[File], list[str]]:
+    """The files that are asked for, and remarks.
+
+    Raises:
+        ExperimentError: A file is wrong, or the platform cannot do what is asked of it.
+    """
+    if asked.enforce not in WAYS:
+        raise ExperimentError(
+            f"enforce: {asked.enforce!r} is unknown; use one of {', '.join(WAYS)}"
+        )
+    if asked.advice:
+        return [advice.file(_scheme(plan, asked.scheme), asked.platform)], []
+    cluster, found = _input(plan, asked)
+    if asked.protocol is not None:
+        cluster = clusters.for_protocol(cluster, asked.protocol)
+    cluster, renamed = port_names.for_platform(
+        cluster, asked.platform, asked.lanes, asked.port_config
+    )
+    if asked.enforce == "addresses":
+        made, remarks = config.files_by_address(cluster, asked.platform, asked.switch)
+    elif asked.enforce == "srv6":
+        made, remarks = config.files_by_segment_routing(
+            cluster, found, asked.platform, asked.switch, asked.srv6_block
+        )
+    else:
+        made, remarks = config.files(cluster, found, asked.platform, asked.switch)
+    return made, [*remarks, *renamed]
+
+
+def _scheme(plan: Path | Plan, scheme: str | None) -> str:
+    if isinstance(plan, Path) and plan.suffix == ".toml":
+        clusters.read(plan)
+        if scheme is None:
+            raise ExperimentError(f"{plan}: is a cluster, not a plan; add --scheme, or name a plan")
+        return scheme
+    if scheme is not None:
+        raise ExperimentError(f"{plan}: a plan has its scheme; remove --scheme")
+    found = file.read(plan, keys=("scheme",)) if isinstance(plan, Path) else plan
+    return str(found["scheme"])
+
+
+def _input(plan: Path | Plan, asked: Request) -> tuple[Cluster, Segments]:
+    if asked.enforce == "addresses":
+        # Whatever chooses the paths, their addresses are the cluster's.
+        if isinstance(plan, Path):
+            return read_cluster(plan, asked.scheme), {}
+        return clusters.from_json(plan["cluster"]), {}
+    if not isinstance(plan, Path):
+        return of(plan)
+    usual = "dnlb" if asked.enforce == "srv6" and plan.suffix == ".toml" else None
+    return read(plan, asked.scheme or usual)
 
 
 def read(path: Path, scheme: str | None) -> tuple[Cluster, Segments]:

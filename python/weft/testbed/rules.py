@@ -53,7 +53,7 @@ def _allow_wrapping(
     switches: Sequence[srv6.Locator],
     hosts: Sequence[srv6.Wrapping],
 ) -> None:
-    """Have IPv6, of which a bed has none, without a word on the wire that is no traffic."""
+    """Have IPv6, of which a bed has none, and room for longer packets; it asks nobody's address."""
     ports = layout.ports(cluster)
     hops = {one.node: {n.port: n.next_hop for n in one.neighbours} for one in switches}
     hops |= {one.node: {one.interface: one.gateway} for one in hosts}
