@@ -137,6 +137,19 @@ def test_discovered_ports_load_uplinks_alike_where_leaves_only_hash(weft: Weft, 
 
 @needs_bed
 @pytest.mark.slow
+def test_addresses_and_segment_routing_load_uplinks_alike(weft: Weft, bed: Path) -> None:
+    """Without a rule at any leaf."""
+    words = ("--schemes", "ethereal,dnlb,ecmp", "--enforce", "addresses,srv6", "--seeds", "1")
+    found = measured(weft, bed, *words, "-n", "4")
+    hottest = {one["scheme"]: one["hottest_uplink_mean"] for one in found["schemes"]}
+    assert all(one["failed"] == 0 for one in found["schemes"])
+    assert hottest.pop("ecmp") > 1.15
+    assert len(hottest) == 4
+    assert max(hottest.values()) < 1.03
+
+
+@needs_bed
+@pytest.mark.slow
 def test_discovered_ports_outlive_a_link(weft: Weft, bed: Path) -> None:
     """Every element is right; new ports are found while the job runs."""
     words = ("--schemes", "ethereal", "--enforce", "discovered", "--seeds", "1")
