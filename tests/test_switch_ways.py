@@ -262,6 +262,20 @@ def test_the_command_line_and_python_write_the_same(mine: Path, weft: Weft) -> N
         assert says in done.stderr
 
 
+def test_a_plan_says_which_address_a_queue_pair_goes_to(mine: Path, weft: Weft) -> None:
+    """That of the uplink of its path; `--verify` works it out from the file alone."""
+    (mine.parent / "job.toml").write_text('[workload]\npattern = "all-to-all"\nsize = "64KB"\n')
+    words = ("--job", "job.toml", "--scheme", "ethereal", "-o", "plan")
+    for given in ((mine.name, *words), ("plan/plan.json", "--verify")):
+        done = weft("plan", *given)
+        assert done.returncode == 0, done.stderr
+    plan = json.loads((mine.parent / "plan" / "plan.json").read_text())
+    hosts = {host.name: host.addresses for host in addresses.of(cluster.read(mine))[1]}
+    pairs = [pair for host in plan["hosts"] for pair in host["queue_pairs"]]
+    assert all(pair["to_address"] == hosts[pair["to"]][pair["path"] >> 8] for pair in pairs)
+    assert len({pair["path"] for pair in pairs}) == 2
+
+
 def test_without_a_network_addresses_say_what_to_add(tmp_path: Path) -> None:
     """Nobody's addresses are guessed."""
     path = tmp_path / "plain.toml"

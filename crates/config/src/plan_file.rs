@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use weft_units::parse_size;
 
 /// The value of `format`.
@@ -165,6 +166,9 @@ pub struct QueuePairRow {
     pub to: String,
     /// Path id.
     pub path: u32,
+    /// The address of that host for this path, where hosts have one for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_address: Option<Ipv4Addr>,
     /// UDP source port, where switches go by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u32>,

@@ -10,7 +10,7 @@ from weft.cluster import Cluster, Protocol
 from weft.errors import ExperimentError
 from weft.plans import file
 from weft.plans.file import Plan
-from weft.switches import advice, config, port_names, segments, srv6
+from weft.switches import addresses, advice, config, port_names, segments, srv6
 from weft.switches.config import File
 from weft.switches.segments import Segments
 from weft.switches.ways import WAYS, Way
@@ -52,6 +52,9 @@ def files(plan: Path | Plan, asked: Request) -> tuple[list[File], list[str]]:
         cluster, asked.platform, asked.lanes, asked.port_config
     )
     if asked.enforce == "addresses":
+        if cluster.path_addresses is None:
+            where = f"{plan}: " if isinstance(plan, Path) else ""
+            raise ExperimentError(where + addresses.MISSING)
         made, remarks = config.files_by_address(cluster, asked.platform, asked.switch)
     elif asked.enforce == "srv6":
         made, remarks = config.files_by_segment_routing(

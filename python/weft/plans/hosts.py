@@ -13,6 +13,7 @@ from weft import _native
 from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
 from weft.errors import ExperimentError
 from weft.plans.file import Plan
+from weft.switches import addresses
 
 NONE = 0xFFFFFFFF
 """What the core writes for no source port and for no permanent queue pair."""
@@ -75,8 +76,12 @@ def _queue_pairs(
         for src, dst, port, path in zip(*columns, strict=True):
             known.setdefault((int(src), int(dst), int(port), int(path)), set()).add(number)
     found: list[list[dict[str, Any]]] = [[] for _ in cluster.hosts]
+    by_path = addresses.paths_of(cluster) if cluster.path_addresses else None
     for (src, dst, port, path), uses in sorted(known.items()):
         pair: dict[str, Any] = {"to": cluster.hosts[dst].name, "path": path}
+        if by_path is not None:
+            # The first byte of a path is the uplink.
+            pair["to_address"] = by_path.hosts[dst][path >> 8]
         if port != NONE:
             pair["source_port"] = port
         if FIRST_PORT <= port <= LAST_PORT:

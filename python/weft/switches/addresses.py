@@ -24,6 +24,13 @@ NETWORK = "172.16.0.0/12"
 """Where addresses of paths are on a test bed whose cluster names no network."""
 
 
+MISSING = (
+    "cluster.path_addresses: missing, so hosts have one address each; add "
+    f'path_addresses = "{NETWORK}" to [cluster]'
+)
+"""What is said of a cluster without addresses of paths."""
+
+
 @dataclass(frozen=True)
 class Hop:
     """Where a route leads."""
@@ -98,10 +105,7 @@ def paths_of(cluster: Cluster) -> PathAddresses:
         _native.path_addresses(json.dumps(clusters.as_json(cluster)))
     )
     if found is None:
-        raise ExperimentError(
-            "cluster.path_addresses: missing, so hosts have one address each; add "
-            f'path_addresses = "{NETWORK}" to [cluster]'
-        )
+        raise ExperimentError(MISSING)
     return PathAddresses(**found)
 
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::enforce::PortRange;
-use weft_config::cluster::Cluster;
+use weft_config::cluster::{Cluster, PathAddresses};
 use weft_config::in_order::InOrder;
 use weft_config::plan_file::{HostTable, NONE, QueuePairRow, Subflows};
+use weft_fabric::PathId;
 
 /// Where a queue pair goes: other host, source port, path.
 type Way = (u32, u32, u32);
@@ -28,8 +29,10 @@ pub(super) fn tables<'a>(
             by_host[subflows.src[one] as usize].entry(way).or_default().insert(number);
         }
     }
+    // A cluster was checked when it was read.
+    let addresses = cluster.path_addresses().ok().flatten();
     let table = |(host, ways): (usize, BTreeMap<Way, BTreeSet<usize>>)| {
-        let row = |(way, steps)| queue_pair(cluster, way, steps);
+        let row = |(way, steps)| queue_pair(cluster, addresses.as_ref(), way, steps);
         let queue_pairs: Vec<QueuePairRow> = ways.into_iter().map(row).collect();
         let environment = environment(cluster, is_whole.then_some(&queue_pairs[..]));
         HostTable { host: cluster.hosts[host].name.clone(), queue_pairs, environment }
@@ -37,11 +40,21 @@ pub(super) fn tables<'a>(
     by_host.into_iter().enumerate().map(table).collect()
 }
 
-fn queue_pair(cluster: &Cluster, (dst, port, path): Way, steps: BTreeSet<usize>) -> QueuePairRow {
+fn queue_pair(
+    cluster: &Cluster,
+    addresses: Option<&PathAddresses>,
+    (dst, port, path): Way,
+    steps: BTreeSet<usize>,
+) -> QueuePairRow {
+    let path_id = u16::try_from(path).ok().map(PathId);
+    let to_address = addresses.zip(path_id).and_then(|(known, path)| {
+        known.hosts[dst as usize].get(usize::from(path.first())).copied()
+    });
     let roce = u16::try_from(port).ok().filter(|port| PortRange::ROCE.has(*port));
     QueuePairRow {
         to: cluster.hosts[dst as usize].name.clone(),
         path,
+        to_address,
         source_port: (port != NONE).then_some(port),
         flow_label: roce.map(flow_label),
         steps: steps.into_iter().collect(),
