@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -207,7 +208,9 @@ class _Session:
 
     def _tell(self, line: str) -> None:
         for talker in self._heard:
-            talker.sendall(line.encode())
+            # A host whose own limit is over has ended by itself.
+            with suppress(BrokenPipeError):
+                talker.sendall(line.encode())
 
 
 if __name__ == "__main__":
