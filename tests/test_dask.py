@@ -243,6 +243,7 @@ def test_traces_travel_with_the_files_of_all_ranks(tmp_path: Path) -> None:
 
 
 SBATCH = """#!/bin/sh
+if [ "$1" = --test-only ]; then exit 0; fi
 cp "$1" job.sh
 setsid sh job.sh > job.log 2>&1 &
 echo "Submitted batch job $!"
@@ -276,6 +277,41 @@ def test_slurm_jobs_are_submitted_and_cancelled(tmp_path: Path) -> None:
         assert f"#SBATCH {line}\n" in job
     assert f"{sys.executable} -m distributed.cli.dask_worker tcp://127.0.0.1:" in job
     assert len((tmp_path / "cancelled").read_text().split()) == 1
+
+
+REFUSES = """#!/bin/sh
+echo "sbatch: error: invalid partition specified: batch" >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("sbatch", "said"),
+    [
+        (None, "there is no sbatch here; run this where jobs are submitted"),
+        (REFUSES, "sbatch takes no such job: sbatch: error: invalid partition specified: batch"),
+    ],
+)
+def test_jobs_that_cannot_be_submitted_take_one_line(
+    tmp_path: Path, sbatch: str | None, said: str
+) -> None:
+    """At once, where a sweep would wait for workers that never come."""
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
+    (tmp_path / "small.toml").write_text(SMALL)
+    if sbatch is not None:
+        (tmp_path / "sbatch").write_text(sbatch)
+        (tmp_path / "sbatch").chmod(0o755)
+    on = "slurm:queue=batch,cores=2,memory=2GB,interface=lo"
+    done = subprocess.run(
+        command("run", "small.toml", "-o", "out", "--no-report", "--on", on),
+        cwd=tmp_path,
+        env=os.environ | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"error: --on {on}: {said}\n"
 
 
 def test_kubernetes_is_told_what_it_knows() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import atexit
 import importlib
 import logging
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +85,9 @@ def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        cluster.close()
+        # Dask asserts that jobs whose submission failed had been started.
+        with suppress(AssertionError):
+            cluster.close()
 
 
 def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, Any]:
@@ -155,13 +160,35 @@ def _slurm(jobqueue: Any, given: dict[str, Any], threads: int | None) -> Any:
     for key in ("cores", "memory"):
         if key not in given and config.get(f"jobqueue.slurm.{key}", None) is None:
             raise ValueError(f"no {key} of a job; add cores=16,memory=32GB, or what a node has")
+    if shutil.which("sbatch") is None:
+        raise ValueError("there is no sbatch here; run this where jobs are submitted")
     if "cores" in given:
         # A process a run: what ends one leaves the others alone.
         given.setdefault("processes", max(1, given["cores"] // (threads or 1)))
     cluster = jobqueue.SLURMCluster(**given, scheduler_options={"dashboard": False})
+    if refused := _refusal(cluster.job_script()):
+        cluster.close()
+        raise ValueError(f"sbatch takes no such job: {refused}")
     # Not only now: jobs that end before the sweep does, by their walltime, are submitted again.
     cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
     return cluster
+
+
+def _refusal(script: str) -> str | None:
+    """What sbatch says against a job, which is not submitted; else nothing.
+
+    Asked first: jobs are submitted beside the sweep, which would wait for them for ever.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        asked = subprocess.run(  # noqa: S603
+            ["sbatch", "--test-only", file.name],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return None if asked.returncode == 0 else asked.stderr.strip() or "no reason given"
 
 
 def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> Any:
