@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Groups that are not kept would let two networks measure at once."""
-    together = hasattr(session.config, "workerinput")
+    together = getattr(session.config.option, "loadgroup", False)
     if together and not all("@" in item.nodeid for item in session.items):
         raise pytest.UsageError(
             "pytest-xdist does not group the tests of this pytest: use pytest<9.2"
@@ -104,7 +104,13 @@ def weft(tmp_path: Path) -> Weft:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command(*arguments), cwd=tmp_path, capture_output=True, text=True, check=False
+            command(*arguments),
+            cwd=tmp_path,
+            # Not what readline has set in this process: a terminal's width.
+            env=os.environ.copy(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return run

@@ -92,6 +92,10 @@ def test_no_block_is_overlooked() -> None:
         assert len(fences) == 2 * len(blocks(page)), page
 
 
+SHOW_OUTPUT = {"docs/start/first-comparison.md"}
+"""Pages whose blocks of text are a part of what the commands before them print."""
+
+
 def runs(block: Block) -> bool:
     """Whether there is something to do about it."""
     return block.reason is None and (block.title is not None or block.language not in SHOWN)
@@ -123,6 +127,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "weft").write_text(f'#!/bin/sh\nexec {sys.executable} -m weft "$@"\n')
     (programs / "weft").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    # As wide as pages show tables.
+    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -140,7 +146,12 @@ def _pages() -> Iterator[object]:
 def test_a_page_runs(page: str, folder: Path) -> None:
     """From its first block to its last."""
     names: dict[str, object] = {"__name__": "page"}
-    for block in filter(runs, blocks(page)):
+    said = ""
+    for block in blocks(page):
+        if block.language == "text" and page in SHOW_OUTPUT:
+            assert block.text in said, block.place
+        if not runs(block):
+            continue
         if block.title is not None:
             (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.title).write_text(block.text)
@@ -149,15 +160,16 @@ def test_a_page_runs(page: str, folder: Path) -> None:
         elif block.language == "python":
             exec(compile(block.text, block.place, "exec"), names)
         elif block.language == "sh":
-            _shell(block.text, block.place)
+            said = _shell(block.text, block.place)
 
 
-def _shell(text: str, place: str) -> None:
-    """Run lines; the first that fails ends them."""
+def _shell(text: str, place: str) -> str:
+    """What lines print; the first that fails ends them."""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{place}: {done.stderr or done.stdout}"
+    return done.stdout
 
 
 def commands(page: str) -> list[str]:

@@ -196,7 +196,8 @@ def test_a_table_fits_eighty_columns() -> None:
     narrow, wide = (tables.text(summary, "T", width) for width in (80, 200))
     assert max(map(len, narrow.splitlines())) <= 80
     words = " ".join(narrow.split())
-    assert "not shown for lack of room: drops, retransmits, max QPs, peak queue, asks of" in words
+    assert "not shown for lack of room: p99 FCT, drops, retransmits, max QPs, peak queue" in words
+    assert "a path for" in narrow
     assert "slowdown" in narrow.splitlines()[3]
     assert "not shown" not in wide
     assert "route by path id" in wide

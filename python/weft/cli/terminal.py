@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 
@@ -10,8 +11,9 @@ _WIDE = 200
 
 
 def width() -> int:
-    """Columns that a table may have."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    """Columns that a table may have; COLUMNS says so for what is no terminal as well."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return shutil.get_terminal_size().columns if known else _WIDE
 
 
 def note(message: str) -> None:

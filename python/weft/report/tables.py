@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from weft._types import Row
@@ -67,9 +68,9 @@ class Table:
     fidelities: tuple[str, ...] = ()
     """How closely the runs were simulated: the values of `run.fidelity`."""
     spare: tuple[int, ...] = ()
-    """Columns that a narrow terminal leaves out, all together."""
+    """Columns that a narrow terminal may leave out."""
     others: tuple[int, ...] = ()
-    """Columns that a terminal leaves out then, one by one from the last, those of zeros first."""
+    """Columns of less weight: a narrow terminal leaves out those of zeros first."""
     words: tuple[int, ...] = ()
     """Columns of words, which begin under each other; numbers end so."""
     notes: tuple[str, ...] = ()
@@ -226,8 +227,12 @@ def text(table: Table, title: str, width: int) -> str:
 
     def row(cells: Sequence[str]) -> str:
         marks = ["<", *("<" if i in table.words else ">" for i in kept)]
-        aligned = zip(cells, marks, widths, strict=True)
-        return gap.join(f"{cell:{mark}{size}}" for cell, mark, size in aligned).rstrip()
+        return "\n".join(
+            gap.join(
+                f"{cell:{mark}{size}}" for cell, mark, size in zip(line, marks, widths, strict=True)
+            ).rstrip()
+            for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
+        )
 
     above = [row([head[0] for head in heads])] if any(head[0] for head in heads) else []
     drawn = [*textwrap.wrap(title, width), rule, *above, row([head[1] for head in heads])]
@@ -242,35 +247,61 @@ def text(table: Table, title: str, width: int) -> str:
 
 def _fitting(table: Table, width: int) -> tuple[list[int], Heads, Grid, list[int]]:
     """The columns for a terminal, as numbers, titles, cells and widths."""
-    everything = range(len(table.columns))
-    lines = [line for section in table.sections for line in section.lines]
-    zeros = [i for i in table.others if all(line.cells[i].text == "0" for line in lines)]
-    rest = [i for i in reversed(table.others) if i not in zeros]
     left_out: list[int] = []
-    for more in ([], table.spare, zeros, *([one] for one in rest)):
+    words_width = _UNBROKEN
+    for more, words_width in _savings(table):
         left_out += more
-        kept = [i for i in everything if i not in left_out]
-        heads, grid = _grid(table, kept)
+        kept = [i for i in range(len(table.columns)) if i not in left_out]
+        heads, grid = _grid(table, kept, words_width)
         widths = _widths(heads, grid)
         if sum(widths) + len(widths) <= width + 1:
             break
     return kept, heads, grid, widths
 
 
+_UNBROKEN = 1000
+_BROKEN = (24, 16)
+"""Widths at which words go on in the next line, where there is little room."""
+
+
+def _savings(table: Table) -> Iterator[tuple[Sequence[int], int]]:
+    """Columns to leave out, and the width of words, one after the other until a table fits.
+
+    What says least goes first: columns of zeros, and words last.
+    """
+    lines = [line for section in table.sections for line in section.lines]
+    zeros = [i for i in table.others if all(line.cells[i].text == "0" for line in lines)]
+    deviations = [i for i in table.spare if table.columns[i] == _SD]
+    numbers = [i for i in table.spare if i not in (*deviations, *table.words)]
+    others = [i for i in table.others if i not in zeros]
+    yield [], _UNBROKEN
+    yield deviations, _BROKEN[0]
+    yield zeros, _BROKEN[0]
+    yield from (([one], _BROKEN[0]) for one in reversed(numbers))
+    yield [], _BROKEN[1]
+    words = [i for i in table.spare if i in table.words]
+    yield from (([one], _BROKEN[1]) for one in (*reversed(others), *words))
+
+
 Heads = list[tuple[str, str]]
 Grid = list[list[str]]
 
 
-def _grid(table: Table, columns: Sequence[int]) -> tuple[Heads, Grid]:
-    """Titles in two lines, and the cells."""
+def _grid(table: Table, columns: Sequence[int], words_width: int) -> tuple[Heads, Grid]:
+    """Titles in two lines, and the cells; those of words in lines of so many characters."""
     heads = [("", table.series_name), *(_two_lines(table.columns[i]) for i in columns)]
     lines = [line for section in table.sections for line in section.lines]
-    return heads, [[line.series, *(line.cells[i].text for i in columns)] for line in lines]
+
+    def shown(line: Line, column: int) -> str:
+        cell = line.cells[column].text
+        return textwrap.fill(cell, words_width) if column in table.words else cell
+
+    return heads, [[line.series, *(shown(line, i) for i in columns)] for line in lines]
 
 
 def _widths(heads: Heads, grid: Grid) -> list[int]:
     columns = zip(*zip(*heads, strict=True), *grid, strict=True)
-    return [max(map(len, column)) for column in columns]
+    return [max(len(part) for cell in column for part in cell.split("\n")) for column in columns]
 
 
 def of_frame(runs: pl.DataFrame) -> Table | None:
