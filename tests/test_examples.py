@@ -73,8 +73,10 @@ def test_the_cluster_is_planned(weft: Weft, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "fabric.toml"])
 def test_models(name: str, weft: Weft) -> None:
-    """All layers of each, by rates of flows."""
-    (found,) = rows(weft, "run", EXAMPLES / "models" / name)
+    """All layers of each, by rates of flows; what they send crosses the fabric."""
+    done = weft("run", EXAMPLES / "models" / name, "--json", "-q")
+    assert "stays under one leaf" not in done.stderr
+    (found,) = json.loads(done.stdout)
     assert found["ranks"] == 64
     assert 1 <= found["slowdown"] < 1.1
 
