@@ -314,6 +314,35 @@ def test_jobs_that_cannot_be_submitted_take_one_line(
     assert done.stderr == f"error: --on {on}: {said}\n"
 
 
+SUBMITTED = "Submitted batch job 7 | tee submitted"
+
+
+def test_a_sweep_whose_slurm_job_waits_is_interrupted(tmp_path: Path) -> None:
+    """As every sweep, and its job is cancelled."""
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
+    (tmp_path / "small.toml").write_text(SMALL)
+    for name, line in (("sbatch", SUBMITTED), ("scancel", "$1 >> cancelled")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n[ $1 = --test-only ] || echo {line}\n")
+        (tmp_path / name).chmod(0o755)
+    on = "slurm:queue=batch,cores=2,memory=2GB,interface=lo"
+    process = subprocess.Popen(
+        command("run", "small.toml", "--no-report", "--on", on),
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr
+    assert "waiting for one" in process.stderr.readline()
+    until((tmp_path / "submitted").exists)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert stderr.startswith("interrupted: 0 of 6 runs had finished")
+    assert stderr.count("\n") == 1
+    assert (tmp_path / "cancelled").read_text() == "7\n"
+
+
 def test_kubernetes_is_told_what_it_knows() -> None:
     """There is no Kubernetes to try it on: only names of arguments are compared."""
     operator = pytest.importorskip(

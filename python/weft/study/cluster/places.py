@@ -6,6 +6,7 @@ import atexit
 import importlib
 import logging
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -105,6 +106,8 @@ def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, A
 
 
 def _needed(module: str, place: Place) -> Any:
+    # dask-jobqueue has Ctrl-C end the process with status 0: nothing would be told of what is kept.
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -113,6 +116,10 @@ def _needed(module: str, place: Place) -> Any:
         raise ExperimentError(
             f"--on {place.text} needs {package} ({error}); pip install {missing}"
         ) from None
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
 
 
 def _count(text: str) -> int:
