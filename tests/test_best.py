@@ -171,7 +171,7 @@ def test_search_on_the_command_line(weft: Weft, tmp_path: Path) -> None:
     done = weft(*run)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("[")]
-    assert len(lines) == 24
+    assert len(lines) == 10  # Of so many runs one for each tenth.
     assert lines[-1].startswith("[24/24] ")
     assert "best start" in done.stdout.splitlines()[2]
     before = run_folders(tmp_path / "out")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import sweeps
 from conftest import Weft, command
 from weft import _native
 from weft.study import inputs
@@ -136,6 +137,30 @@ def test_lines_tell_how_far_it_is_at_each_tenth(
     now += 31
     lines.under_way([ActiveRun("", 1, 1.1, 92.0)])
     assert capsys.readouterr().err == ""
+
+
+def test_many_runs_have_a_line_for_each_tenth(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few have a line each; a run without a result has one always."""
+    monkeypatch.setattr("weft.study.progress.time.monotonic", lambda: 1000.0)
+    row = sweeps.row_of(sweeps.specs({}, 1)[0], cct_s=1e-3)
+    for total, kept, count in ((20, 0, 20), (200, 0, 10), (200, 130, 4)):
+        lines = Lines()
+        lines.start(total, kept)
+        capsys.readouterr()
+        lines.expect(80.0)
+        for _ in range(kept, total):
+            lines.finished("ecmp seed=1", row)
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == count
+    first, second, *_ = said
+    assert first == "[140/200] runs are done (0.0 s), about 80 s left"
+    assert second == "[160/200] runs are done (0.0 s)"
+    lines = Lines()
+    lines.start(200, 0)
+    lines.finished("ecmp seed=1", None)
+    assert capsys.readouterr().err == "[1/200] ecmp seed=1: no result (0.0 s)\n"
 
 
 def test_a_long_run_says_beforehand_how_long(tmp_path: Path) -> None:

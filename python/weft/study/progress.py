@@ -16,6 +16,8 @@ _NAME, _BAR = 22, 10
 """Columns: a line of the bar fits a terminal of 80."""
 _SOON = 5.0
 """Seconds between two lines, at least: short runs have a line each anyway."""
+_FEW = 20
+"""So many runs have a line each; of more there is one for each tenth."""
 
 
 class ProgressReporter(Protocol):
@@ -71,7 +73,10 @@ class Silent:
 
 
 class Lines(Silent):
-    """One line a run, and one for each ten percent of work that takes long: for logs and pipes."""
+    """For logs and pipes: one line a run, or one for each tenth of many runs.
+
+    Of work that takes long there is one for each ten percent, too.
+    """
 
     def __init__(self) -> None:
         self._total = self._done = self._tenths = 0
@@ -80,7 +85,7 @@ class Lines(Silent):
 
     def start(self, total: int, kept: int) -> None:
         """Says how much there is to do."""
-        self._total, self._done = total, kept
+        self._total, self._done, self._tenths = total, kept, 10 * kept // total
         if kept:
             print(f"{kept} of {total} runs are done already", file=sys.stderr)
 
@@ -106,13 +111,20 @@ class Lines(Silent):
         self._said, self._tenths = now, tenths
 
     def finished(self, name: str, row: Row | None) -> None:
-        """Says what came out, and the time since the start."""
+        """Says what came out, and the time since the start; of many runs how many are done."""
         self._done += 1
-        self._tenths = 10 * self._done // self._total
-        self._said = time.monotonic()
-        result = f"CCT {format_time(row['cct_s'])}" if row else "no result"
-        took = time.monotonic() - self._began
-        line = f"[{self._done}/{self._total}] {name}: {result} ({took:.1f} s)"
+        tenths = 10 * self._done // self._total
+        if row is None or self._total <= _FEW:
+            result = f"CCT {format_time(row['cct_s'])}" if row else "no result"
+            self._say(f"{name}: {result}", tenths)
+        elif tenths > self._tenths or self._done == self._total:
+            self._say("runs are done", tenths, self._left)
+            self._left = None  # Until there is a newer one.
+
+    def _say(self, what: str, tenths: int, left: float | None = None) -> None:
+        self._said, self._tenths = time.monotonic(), tenths
+        more = f", about {format_duration(left)} left" if left and left >= _SOON else ""
+        line = f"[{self._done}/{self._total}] {what} ({self._said - self._began:.1f} s){more}"
         print(line, file=sys.stderr, flush=True)
 
 
