@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -183,6 +184,30 @@ def test_a_job_that_stays_where_it_is(weft: Weft, ranks: int, server: str, warni
     assert done.returncode == 0, done.stderr
     assert (warning in done.stderr) if warning else not done.stderr
     assert f"{ranks} ranks on 4 hosts" in done.stdout
+
+
+@pytest.mark.parametrize(("far", "is_warned"), [(3, True), (5, False)])
+def test_messages_that_stay_below_a_leaf(
+    weft: Weft, tmp_path: Path, far: int, is_warned: bool
+) -> None:
+    """They are told as jobs are, in comparisons and plans; one message that leaves is enough."""
+    fabric = {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in fabric.items()]
+    (tmp_path / "cluster.toml").write_text("\n".join(["[fabric]", *lines]))
+    connections = f"Nodes 8\nConnections 2\n0->1 start 0 size 20000\n2->{far} start 0 size 20000\n"
+    (tmp_path / "some.cm").write_text(connections)
+    (tmp_path / "job.toml").write_text('[workload]\nfile = "some.cm"\n')
+    short = "leaf-spine:leaves=2,spines=2,hosts_per_leaf=4"
+    commands = (
+        ("compare", "--fabric", short, "--workload", "some.cm", "--schemes", "ecmp", "-q"),
+        ("plan", "cluster.toml", "--job", "job.toml"),
+        ("plan", "cluster.toml", "--job", "job.toml", "--schemes", "ecmp,ethereal"),
+    )
+    for words in commands:
+        done = weft(*words)
+        assert done.returncode == 0, done.stderr
+        assert ("every message stays under one leaf" in done.stderr) == is_warned
+        assert done.stderr.count("\n") == is_warned
 
 
 def test_a_table_fits_eighty_columns() -> None:

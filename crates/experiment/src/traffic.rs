@@ -230,10 +230,9 @@ impl Traffic {
         ControlFlow::Continue(())
     }
 
-    /// What to say of jobs all of whose traffic takes the only path that there is: every scheme then
-    /// comes out alike.
+    /// What to say where all traffic takes the only path that there is: every scheme then comes out
+    /// alike.
     pub(crate) fn stays(&self, fabric: &Fabric) -> Option<String> {
-        let ranks = self.ranks.as_ref()?;
         let (mut is_sent, mut in_network) = (false, false);
         self.across(|_| in_network = true);
         let has_choice = fabric.planes() > 1 || fabric.homes() > 1 || in_network;
@@ -247,15 +246,24 @@ impl Traffic {
         if crosses.is_break() || in_network {
             return None;
         }
+        const ALIKE: &str = "every scheme comes out alike";
+        let Some(ranks) = &self.ranks else {
+            return is_sent.then(|| {
+                format!(
+                    "workload: every message stays under one leaf, where there is one path: {ALIKE}; \
+                     send some to hosts of other leaves"
+                )
+            });
+        };
         let count = ranks.hosts.len();
         Some(match is_sent {
             true => format!(
                 "workload: all that {count} ranks send stays under one leaf, where there is one path: \
-                 every scheme comes out alike; use more ranks, or workload.placement = \"round-robin\""
+                 {ALIKE}; use more ranks, or workload.placement = \"round-robin\""
             ),
             false => format!(
-                "workload: nothing that {count} ranks send crosses the fabric: every scheme comes out \
-                 alike; use more ranks, or fewer fabric.server.gpus"
+                "workload: nothing that {count} ranks send crosses the fabric: {ALIKE}; use more ranks, \
+                 or fewer fabric.server.gpus"
             ),
         })
     }

@@ -43,6 +43,20 @@ fn text((text, format, source): &(String, String, String)) -> PyResult<Text<'_>>
     Ok(Text { text, format, source })
 }
 
+/// What to say of a job under whose plan every scheme comes out alike.
+#[pyfunction]
+pub(crate) fn plan_stays(
+    py: Python<'_>,
+    experiment_json: &str,
+    seed: u64,
+) -> PyResult<Option<String>> {
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        planning::stays(&experiment, seed)
+    });
+    found.map_err(|error: ExperimentError| wrong(error))
+}
+
 /// Refuses a text that is no plan file, or lacks one of `keys`.
 #[pyfunction]
 pub(crate) fn check_plan(text: &str, source: &str, keys: Vec<String>) -> PyResult<()> {

@@ -144,6 +144,7 @@ def plan(
         made = make.make(cluster, work, schemes[0], seed, changes, paths=paths)
         if output is not None:
             folder.write(made, output)
+    _warn(made)
     if programs:
         return _hosts_for(made, programs, host, output, json)
     if json:
@@ -157,6 +158,16 @@ def plan(
     if output is not None:
         print(f"\n{output}/{', '.join(folder.written(output))}")
     return 0
+
+
+def _warn(made: Plan) -> None:
+    """Say so where all schemes plan the same, as runs of the job do."""
+    from weft import _native
+    from weft.cli.terminal import note
+
+    stays = _native.plan_stays(json_.dumps(made["experiment"]), made["seed"])
+    if stays is not None:
+        note(f"warning: {stays}")
 
 
 def _job(job: str | None) -> Path | str:
@@ -229,6 +240,7 @@ def _compare(
     if output is not None:
         for scheme, one in zip(schemes, made, strict=True):
             folder.write(one, output / scheme)
+    _warn(made[0])
     print(json_.dumps(made, indent=1) if json else show.compared(made))
     return 0
 

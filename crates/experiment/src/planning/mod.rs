@@ -64,6 +64,14 @@ pub fn plan(experiment: &Resolved, seed: u64, most: u64) -> Result<Planned> {
     Ok(Planned { steps: planned.collect::<Result<_>>()?, links: links(&network), bound })
 }
 
+/// What to say of a job all of whose traffic takes the only path that there is, as runs of it say.
+///
+/// # Errors
+/// If the workload does not fit.
+pub fn stays(experiment: &Resolved, seed: u64) -> Result<Option<String>> {
+    Ok(planned(experiment, seed)?.stays(&experiment.fabric))
+}
+
 /// The subflows of the step `step` that hosts from `first` to before `end` send.
 ///
 /// # Errors
