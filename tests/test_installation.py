@@ -47,6 +47,16 @@ def test_doctor_names_what_is_missing_and_the_mend(weft: Weft, tmp_path: Path) -
     for part in ("namespaces", "nftables", "FRR", "QEMU", "browser"):
         assert found[part]["state"] == "missing"
         assert found[part]["remedy"]
+    bare = subprocess.run(
+        [sys.executable, "-m", "weft", "doctor"],
+        env=os.environ | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    _, mends = bare.stdout.split("\n\nFor what is missing:\n")
+    assert "    apt-get install nftables\n" in mends
+    assert max(map(len, mends.splitlines())) <= 80
     assert "apt-get install nftables" in weft("doctor").stdout or shutil.which("nft")
 
 

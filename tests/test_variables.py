@@ -27,3 +27,23 @@ def test_weft_list_shows_them(weft: Weft) -> None:
     """As JSON and as text."""
     assert json.loads(weft("list", "variables", "--json").stdout) == api.variables()
     assert "WEFT_CONFIG = none" in weft("list", "variables").stdout
+
+
+def test_weft_list_shows_one(weft: Weft) -> None:
+    """By its name, and counts them; other commands say where it is."""
+    (entry, *_) = api.variables()
+    (found,) = json.loads(weft("list", "variables", "WEFT_IFNAME", "--json").stdout)
+    assert found["options"] == [one for one in entry["options"] if one["key"] == "WEFT_IFNAME"]
+    text = weft("list", "variables", "WEFT_IFNAME").stdout
+    assert "WEFT_IFNAME = " in text
+    assert "WEFT_CONFIG =" not in text
+    counts = {one["kind"]: one["count"] for one in json.loads(weft("list", "--json").stdout)}
+    assert counts["variables"] == len(entry["options"])
+    for words, said in (
+        (("list", "variables", "WEFT_IFNAM"), "did you mean WEFT_IFNAME?"),
+        (("list", "WEFT_IFNAME"), "did you mean weft list variables WEFT_IFNAME?"),
+        (("explain", "WEFT_IFNAME"), "weft list variables WEFT_IFNAME shows it"),
+    ):
+        done = weft(*words)
+        assert done.returncode == 2
+        assert said in done.stderr

@@ -59,9 +59,13 @@ def entries(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the kind that was typed before."""
     from weft import api
     from weft.catalogue import KINDS
+    from weft.cli.list import names
 
     kind = ctx.params.get("kind")
-    return _starting(_names(getattr(api, kind)()), incomplete) if kind in KINDS else []
+    if kind not in KINDS:
+        return []
+    found = getattr(api, kind)()
+    return _starting(names(kind, found) if kind == "variables" else _names(found), incomplete)
 
 
 def schemes(incomplete: str) -> list[str]:

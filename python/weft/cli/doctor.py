@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json as json_
+import textwrap
 
-from weft.cli import options
+from weft.cli import options, terminal
 
 
 def doctor(json: options.Json = False) -> int:
@@ -25,5 +26,21 @@ def doctor(json: options.Json = False) -> int:
     lacking = [one for one in found if one.remedy]
     if lacking:
         print("\nFor what is missing:")
-        print("\n".join(text_table.aligned([[f"  {one.use}", one.remedy] for one in lacking])))
+        for one in lacking:
+            print("\n".join(_remedy(one.use, one.remedy)))
     return 0
+
+
+def _remedy(use: str, remedy: str) -> list[str]:
+    """What needs something that is missing, and below it what to do."""
+    width = max(terminal.width(), 80)
+    above = textwrap.wrap(use, width, initial_indent="  ", subsequent_indent="  ")
+    below = textwrap.wrap(
+        remedy,
+        width,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 4,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return above + below

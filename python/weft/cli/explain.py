@@ -61,14 +61,11 @@ def explain(
 
 def _mend(key: str, known: Sequence[Key]) -> str:
     """What helps: a key that is like it, or the list that has a value of this name."""
-    from weft import api
     from weft.analysis import keys
-    from weft.catalogue import KINDS
+    from weft.cli.list import kind_with
 
-    for kind in KINDS:
-        if any(entry["name"] == key for entry in getattr(api, kind)()):
-            return f"weft list {kind} {key} shows it"
-    return keys.near(key, known)
+    kind = kind_with(key)
+    return f"weft list {kind} {key} shows it" if kind else keys.near(key, known)
 
 
 def _sections(known: Sequence[Key]) -> str:

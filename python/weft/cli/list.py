@@ -50,6 +50,7 @@ def list_(
       weft list                        what can be listed
       weft list schemes
       weft list schemes reps           one of them, with its options
+      weft list variables WEFT_HOST    one variable
       weft explain balance.entropies   what a key means
     """
     from weft import ExperimentError, api
@@ -74,7 +75,7 @@ def _kinds(json: bool) -> str:
     from weft import api
     from weft.report import text_table
 
-    counts = {kind: len(getattr(api, kind)()) for kind in KINDS}
+    counts = {kind: len(names(kind, getattr(api, kind)())) for kind in KINDS}
     if json:
         rows = [{"kind": kind, "count": counts[kind], "what": KINDS[kind]} for kind in KINDS]
         return json_.dumps(rows, indent=1)
@@ -88,16 +89,38 @@ def _kinds(json: bool) -> str:
 
 def _mend(word: str) -> str:
     """What somebody may have meant by a word that is no kind."""
-    from weft import api
     from weft.study.fields import suggestion
 
     near = next((one for one in KINDS if word and one.startswith(word)), None)
     if near:
         return f"did you mean {near}?"
-    for kind in KINDS:
-        if any(_is(entry["name"], word) for entry in getattr(api, kind)()):
-            return f"did you mean weft list {kind} {word}?"
-    return suggestion(word, KINDS)
+    kind = kind_with(word)
+    return f"did you mean weft list {kind} {word}?" if kind else suggestion(word, KINDS)
+
+
+def kind_with(word: str) -> str | None:
+    """The first kind that has something of this name."""
+    from weft import api
+
+    return next((kind for kind in KINDS if _called(getattr(api, kind)(), kind, word)), None)
+
+
+def names(kind: str, entries: Sequence[CatalogueEntry]) -> list[str]:
+    """What `weft list KIND` takes as a name: of variables each one, elsewhere the entries."""
+    if kind == "variables":
+        first, *_ = entries
+        return [option["key"] for option in first["options"]]
+    return [entry["name"] for entry in entries]
+
+
+def _called(entries: Sequence[CatalogueEntry], kind: str, name: str) -> list[CatalogueEntry]:
+    """The entries of this name; of a variable its entry, with it alone."""
+    found = [entry for entry in entries if _is(entry["name"], name)]
+    if found or kind != "variables":
+        return found
+    alone = ([one for one in entry["options"] if one["key"] == name] for entry in entries)
+    pairs = zip(entries, alone, strict=True)
+    return [{**entry, "options": options} for entry, options in pairs if options]
 
 
 def _named(kind: str, entries: Sequence[CatalogueEntry], name: str) -> list[CatalogueEntry]:
@@ -105,11 +128,11 @@ def _named(kind: str, entries: Sequence[CatalogueEntry], name: str) -> list[Cata
     from weft import ExperimentError
     from weft.study.fields import suggestion
 
-    found = [entry for entry in entries if _is(entry["name"], name)]
+    found = _called(entries, kind, name)
     if not found:
-        names = dict.fromkeys(entry["name"] for entry in entries)
-        longer = [one for one in names if name.lower() in one]
-        near = f"did you mean {' or '.join(longer[:3])}?" if longer else suggestion(name, names)
+        known = dict.fromkeys(names(kind, entries))
+        longer = [one for one in known if name.lower() in one.lower()]
+        near = f"did you mean {' or '.join(longer[:3])}?" if longer else suggestion(name, known)
         raise ExperimentError(f"weft list {kind} {name}: there is none of this name; {near}")
     return found
 
