@@ -1,7 +1,9 @@
 """Runs other simulators and Weft on the same input files, and prints time and memory of both.
 
-The other simulators are yours: give the program of each that you have. Inputs are written into a
-folder that stays for you to look at; what each side models is in docs/evidence/speed.md.
+The other simulators are yours: give the program of each that you have; without any, Weft runs
+alone.
+Inputs are written into a folder that stays for you to look at; what each side models is in
+docs/evidence/speed.md, whose table of commands is printed by `--table` from a record.
 
     python bench/beside.py --htsim ~/uet-htsim/htsim_uec --loggopsim ~/LogGOPSim/LogGOPSim
     make beside OTHERS="--htsim ~/uet-htsim/htsim_uec"
@@ -19,7 +21,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import record
+
+RECORDS = Path(__file__).parent / "records" / "beside"
 ONE = "--seeds 1 --threads 1 --json -q"
 """Of the command line of Weft: one run on one core."""
 WEFT = (sys.executable, "-m", "weft")
@@ -38,6 +44,32 @@ Tier 1
 Downlink_speed_Gbps 400
 Radix_Down {leaves}
 Downlink_Latency_ns 500
+"""
+
+
+LAYERS = """\
+HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 64 \
+checkpoints: 0 checkpoint_initiates: 0
+{count}
+"""
+LAYER = (
+    "attention_layer -1 400000 ALLREDUCE 67108864 1 NONE 0 400000 NONE 0 100\n"
+    "mlp_layer -1 600000 ALLREDUCE 67108864 1 NONE 0 600000 NONE 0 100\n"
+)
+GRADIENTS = "grad_norm -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 268435456 100\n"
+"""A transformer of four layers in the words of SimAI and of ASTRA-sim's first version."""
+BUS_BANDWIDTHS = """\
+weft
+TP:
+allreduce,: 300
+allgather,: 280
+reducescatter,: 280
+alltoall,: 230
+DP:
+allreduce,: 45
+allgather,: 45
+reducescatter,: 45
+alltoall,: 45
 """
 
 
@@ -75,6 +107,12 @@ CASES = (
         " --network-configuration=network.yml --remote-memory-configuration=memory.json",
         f"run ring.0.et --schemes ecmp {ONE}",
     ),
+    Case(
+        "4 layers of a transformer as text, 64 ranks",
+        "simai",
+        "{program} -w layers.txt -g 64 -g_p_s 8 -r layers- -busbw busbw.yaml",
+        f"run layers.txt --schemes ecmp {ONE}",
+    ),
 )
 WRITTEN = (
     ("permutation:size=2MB", 128, "perm128.cm"),
@@ -97,25 +135,46 @@ class Measured:
 
 def main(words: Sequence[str]) -> int:
     """Run what there is; returns the exit status."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     for name in dict.fromkeys(case.simulator for case in CASES):
         options.add_argument(f"--{name}", metavar="PROGRAM", type=Path, help=f"{name}'s program")
     options.add_argument("--folder", type=Path, default=Path("out/beside"), help="of the inputs")
+    options.add_argument("--keep", action="store_true", help="keep a record in bench/records")
+    options.add_argument("--table", type=Path, metavar="RECORD", help="print the table of a record")
     given = vars(options.parse_args(words))
-    folder: Path = given.pop("folder")
+    folder, keep, shown = (given.pop(name) for name in ("folder", "keep", "table"))
+    if shown is not None:
+        print(table(json.loads(shown.read_text())["rows"]))
+        return 0
     programs = {name.replace("_", "-"): path.resolve() for name, path in given.items() if path}
-    if not programs:
-        options.error("give the program of at least one simulator, such as --htsim PATH")
     for name, path in programs.items():
         if not os.access(path, os.X_OK):
             options.error(f"--{name} {path}: is no program")
+    origin = record.origin_of(["bench/beside.py", *words])
+    origin["load_before"] = os.getloadavg()[0]
     write_inputs(folder)
-    rows = [
-        row for case in CASES if case.simulator in programs for row in both(case, programs, folder)
-    ]
+    chosen = [case for case in CASES if not programs or case.simulator in programs]
+    rows = [row for case in chosen for row in both(case, programs, folder)]
     (folder / "beside.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(f"kept in {folder / 'beside.json'}")
+    if keep:
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
+        path.write_text(json.dumps(origin | {"rows": rows}, indent=1) + "\n")
+        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
     return max((int(row["status"] != 0) for row in rows), default=0)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """The commands of both sides, and what Weft took, as docs/evidence/speed.md has them."""
+    lines = ["| input | the other side | Weft | s | MB |", "|---|---|---|---|---|"]
+    ours = {row["case"]: row for row in rows if row["simulator"] == "weft"}
+    for case in CASES:
+        row = ours[case.name]
+        theirs = case.other.replace("{program}", case.simulator)
+        took = f"{row['seconds']:.1f} | {row['peak_bytes'] / 1e6:.0f}"
+        lines.append(f"| {case.name} | `{theirs}` | `weft {case.weft}` | {took} |")
+    return "\n".join(lines)
 
 
 def write_inputs(folder: Path) -> None:
@@ -127,6 +186,8 @@ def write_inputs(folder: Path) -> None:
     for workload, ranks, name in WRITTEN:
         words = ("trace", "convert", workload, "--ranks", str(ranks), "-o", name)
         subprocess.run([*WEFT, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    (folder / "layers.txt").write_text(LAYERS.format(count=9) + GRADIENTS + 4 * LAYER)
+    (folder / "busbw.yaml").write_text(BUS_BANDWIDTHS)
     ring = {"all-reduce-implementation": ["ring"], "scheduling-policy": "LIFO"}
     whole = {"endpoint-delay": 10, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1}
     (folder / "system.json").write_text(json.dumps(ring | whole, indent=1) + "\n")
@@ -137,10 +198,12 @@ def write_inputs(folder: Path) -> None:
 
 
 def both(case: Case, programs: dict[str, Path], folder: Path) -> list[dict[str, object]]:
-    """Run both sides of a case, one after the other, and print a line for each."""
+    """Run the sides of a case that are there, one after the other, and print a line for each."""
     print(case.name)
-    theirs = shlex.split(case.other.format(program=shlex.quote(str(programs[case.simulator]))))
-    sides = ((case.simulator, theirs), ("weft", [*WEFT, *shlex.split(case.weft)]))
+    sides = [("weft", [*WEFT, *shlex.split(case.weft)])]
+    if program := programs.get(case.simulator):
+        theirs = shlex.split(case.other.format(program=shlex.quote(str(program))))
+        sides.insert(0, (case.simulator, theirs))
     rows: list[dict[str, object]] = []
     for name, command in sides:
         found = measure(command, folder)
