@@ -18,10 +18,29 @@ def beside(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_there_must_be_a_program(tmp_path: Path) -> None:
-    """One line says what to give."""
-    assert "give the program of at least one simulator" in beside().stderr
+def test_a_program_is_one(tmp_path: Path) -> None:
+    """Else one line says so."""
     assert "is no program" in beside("--htsim", tmp_path / "none").stderr
+
+
+def test_the_page_has_the_table_of_the_last_record() -> None:
+    """The commands of both sides, and what Weft took."""
+    newest = max((BESIDE.parent / "records" / "beside").glob("*.json"))
+    page = (BESIDE.parents[1] / "docs/evidence/speed.md").read_text()
+    assert beside("--table", newest).stdout in page
+    assert {row["status"] for row in json.loads(newest.read_text())["rows"]} == {0}
+
+
+@pytest.mark.slow
+def test_a_text_workload_is_read_by_both(tmp_path: Path) -> None:
+    """The stand-in finds the files that its command names."""
+    program = tmp_path / "simulator"
+    program.write_text(
+        "#!/bin/sh\ntest -s layers.txt && test -s busbw.yaml && test $2 = layers.txt\n"
+    )
+    program.chmod(0o755)
+    done = beside("--simai", program, "--folder", tmp_path / "inputs")
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
