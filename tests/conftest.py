@@ -46,6 +46,12 @@ def pytest_configure() -> None:
         raise pytest.UsageError("the native module is not built: `make build` builds it")
 
 
+def pytest_runtest_setup() -> None:
+    """Readline, which pytest loads, tells processes that are started how wide the terminal is."""
+    for name in {"COLUMNS", "LINES"} - os.environ.keys():
+        os.unsetenv(name)
+
+
 BEDS = "beds"
 """The group of tests that build networks of name spaces, in whichever file they are.
 
@@ -104,13 +110,7 @@ def weft(tmp_path: Path) -> Weft:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            # Not what readline has set in this process: a terminal's width.
-            env=os.environ.copy(),
-            capture_output=True,
-            text=True,
-            check=False,
+            command(*arguments), cwd=tmp_path, capture_output=True, text=True, check=False
         )
 
     return run
