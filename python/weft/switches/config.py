@@ -167,7 +167,9 @@ def _template(platform: str, suffix: str) -> Template:
 
     for_all = platforms.__name__
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(for_all, platform), PackageLoader(for_all, ".")]),
+        loader=ChoiceLoader(
+            [PackageLoader(f"{for_all}.{platform}", "."), PackageLoader(for_all, ".")]
+        ),
         autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.cluster.nodes)
         undefined=StrictUndefined,
         trim_blocks=True,
