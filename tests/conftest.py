@@ -48,7 +48,8 @@ def pytest_configure() -> None:
 
 def pytest_runtest_setup() -> None:
     """Readline, which pytest loads, tells processes that are started how wide the terminal is."""
-    for name in {"COLUMNS", "LINES"} - os.environ.keys():
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
         os.unsetenv(name)
 
 
