@@ -57,7 +57,7 @@ LAYER = (
     "mlp_layer -1 600000 ALLREDUCE 67108864 1 NONE 0 600000 NONE 0 100\n"
 )
 GRADIENTS = "grad_norm -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 268435456 100\n"
-"""A transformer of four layers in the words of SimAI and of ASTRA-sim's first version."""
+"""A transformer of four layers in the words of SimAI."""
 BUS_BANDWIDTHS = """\
 weft
 TP:
