@@ -228,4 +228,6 @@ fn a_link_that_is_slow_is_waited_for() {
     println!("after {:?}: {sent:?}, {received:?}", start.elapsed());
     assert!(sent.is_ok() && received.is_ok() && buffer == bytes);
     assert!(start.elapsed() > Duration::from_secs(2), "the link is not slow");
+    let time_outs = a.statistics().paths.iter().map(|path| path.counts.time_outs).sum::<u64>();
+    assert_eq!(time_outs, 0, "its only path was taken for dead");
 }

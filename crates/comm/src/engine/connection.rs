@@ -1,7 +1,6 @@
 //! One socket of an endpoint.
 
 use super::rdma;
-use super::standing::Took;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
@@ -46,11 +45,11 @@ pub(super) struct Connection {
     pub(super) heard: Instant,
     /// When its peer last acknowledged something, or nothing was wanted of it.
     pub(super) spoke: Instant,
-    /// What the peer's system has taken, and when that last grew or nothing was out.
+    /// What the peer's system has taken; when that last grew or nothing was out; when it last grew while
+    /// something was out, or nothing was wanted of it.
     pub(super) taken: Option<(u64, u32)>,
     pub(super) grew: Instant,
-    /// The same of a peer that says nothing ([`super::standing`]).
-    pub(super) took: Took,
+    pub(super) took: Instant,
 }
 
 /// How a connection begins, at the side that has opened it.
@@ -143,7 +142,7 @@ impl Connection {
             spoke: now,
             taken: None,
             grew: now,
-            took: (None, now),
+            took: now,
         }
     }
 

@@ -78,19 +78,19 @@ impl Engine {
                 (Phase::Live, Some(token)) => {
                     let waits = sending.half.waits();
                     let Some(connection) = self.connections.get_mut(&token) else { continue };
-                    // The system over there takes what is sent, and the process hears none of it,
-                    // though it hears what comes over other lanes.
-                    let silence = self.now.duration_since(connection.spoke);
-                    silent |= busy && silence >= self.config.give_up / 8;
-                    let swallows = busy
-                        && silence >= self.config.give_up / 4
-                        && self.now.duration_since(sending.spoke) < time_out;
                     let verdict = match rdma::is_late(connection, self.now, time_out) {
                         Some(true) => Quiet::Late,
                         Some(false) => Quiet::Fine,
                         None if is_stuck(connection, self.now, time_out, busy) => Quiet::Late,
                         None => quiet(connection, self.now, time_out, busy || waits),
                     };
+                    // The system over there has taken all that is sent, and the process hears none of
+                    // it, though it hears what comes over other lanes.
+                    let silence = self.now.duration_since(connection.spoke.max(connection.took));
+                    silent |= busy && silence >= self.config.give_up / 8;
+                    let swallows = busy
+                        && silence >= self.config.give_up / 4
+                        && self.now.duration_since(sending.spoke) < time_out;
                     match verdict {
                         _ if swallows => self.time_out(number, lane),
                         Quiet::Fine => {}
@@ -271,15 +271,18 @@ enum Quiet {
 /// while: what it says takes its own path.
 fn is_stuck(connection: &mut Connection, now: Instant, time_out: Duration, busy: bool) -> bool {
     let life = if busy { tcp::life(&connection.stream) } else { None };
-    match life {
-        Some(life) if life.unanswered && life.taken == connection.taken && life.taken.is_some() => {
-            now.duration_since(connection.grew) >= time_out
-        }
-        life => {
-            (connection.taken, connection.grew) = (life.and_then(|life| life.taken), now);
-            false
-        }
+    let taken = life.and_then(|life| life.taken);
+    let unanswered = life.is_some_and(|life| life.unanswered);
+    let stands = taken == connection.taken;
+    // Where all is taken, what grows is questions and answers.
+    if !busy || unanswered && !stands {
+        connection.took = now;
     }
+    if !(unanswered && stands && taken.is_some()) {
+        connection.grew = now;
+    }
+    connection.taken = taken;
+    now.duration_since(connection.grew) >= time_out
 }
 
 /// How a connection is that something is `wanted` of.
