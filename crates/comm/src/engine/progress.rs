@@ -97,7 +97,13 @@ impl Shared {
             return self.orders.wake_sleeper(&self.waker);
         };
         let wakes = match round(&mut rounds, FEW_TURNS) {
-            Left::Nothing | Left::Work => true,
+            Left::Nothing => {
+                // Told before the lock is free. Its own thread ends when it finds none.
+                *rounds = None;
+                drop(rounds);
+                return self.orders.wake_sleeper(&self.waker);
+            }
+            Left::Work => true,
             Left::Until(at) => rounds.as_ref().is_some_and(|this| {
                 let too_late = this.sleeps_until.is_some_and(|until| at < until);
                 // A device wakes a sleeper once, and then has to be asked to again.
