@@ -6,6 +6,7 @@ Root and iproute2 are needed for the latter, nft for a switch that does not answ
 from __future__ import annotations
 
 import json
+import random
 import struct
 import subprocess
 import sys
@@ -216,6 +217,55 @@ def test_what_it_would_cost_is_simulated(weft: Weft, small: Path) -> None:
     assert "a target" in weft("discover", "wide.toml", "--simulate", "").stdout
 
 
+WIDE = """
+[fabric]
+topology = "leaf-spine"
+leaves = 32
+spines = 32
+hosts_per_leaf = 32
+"""
+
+
+@pytest.mark.slow
+def test_what_a_job_needs_costs_a_thousand_hosts_minutes(weft: Weft, tmp_path: Path) -> None:
+    """Every pair in use, all uplinks of a ring or two of an all-to-all; also at Linux' limit."""
+    (tmp_path / "wide.toml").write_text(WIDE)
+
+    def cost(switches: str, job: str, *words: str) -> dict[str, Any]:
+        done = weft("discover", "wide.toml", "--simulate", switches, "--job", job, *words, "--json")
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        assert (found["complete"], found["wrong"]) == (found["pairs_simulated"], 0)
+        return found
+
+    ring = cost("", "all-reduce:size=64MB")
+    assert (ring["hosts"], ring["pairs"], ring["hosts_simulated"]) == (32, 32, 32)
+    assert ring["probes"] / ring["pairs"] < 200
+    assert ring["seconds"] < 60
+    every = cost("per-second=0", "all-to-all:size=64MB")
+    assert every["pairs"] == 1024 * 992
+    assert every["probes"] / every["pairs"] < 2.1
+    assert every["seconds"] < 12 * 60
+
+
+def test_all_paths_of_a_plan_are_few_probes_under_a_linear_hash(weft: Weft, tmp_path: Path) -> None:
+    """One target gives all others: a port shows the offset, and some check it."""
+    (tmp_path / "wide.toml").write_text(
+        WIDE.replace("= 32", "= 16").replace("hosts_per_leaf = 16", "hosts_per_leaf = 2")
+    )
+    counts = {}
+    for name in ("mixed", "crc32"):
+        words = ("--simulate", f"per-second=0,hash={name}", "--job", "all-to-all:size=64MB")
+        done = weft("discover", "wide.toml", *words, "--ports-per-path", "1", "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert (found["complete"], found["wrong"]) == (found["pairs_simulated"], 0)
+        assert found["linear"] == (0 if name == "mixed" else found["pairs_simulated"])
+        counts[name] = found["probes"] / found["pairs"]
+    assert counts["crc32"] < 6
+    assert counts["mixed"] > 2 * counts["crc32"]
+
+
 def test_a_report_says_what_the_hash_does(small: Path) -> None:
     """Shares of ports, and what ECMP loses by chance and by uneven shares."""
     cluster = clusters.read(small)
@@ -310,6 +360,32 @@ def test_a_plan_takes_the_ports_of_its_paths(weft: Weft, small: Path, tmp_path: 
     assert weft("plan", "--verify", tmp_path / "plan").returncode == 0
 
 
+def test_a_plan_takes_the_paths_that_have_ports(weft: Weft, tmp_path: Path) -> None:
+    """Two drawn paths for each pair of hosts suffice for links that are as even as can be."""
+    (tmp_path / "small.toml").write_text(
+        CLUSTER.replace("leaves = 2", "leaves = 4").replace(
+            "hosts_per_leaf = 1", "hosts_per_leaf = 8"
+        )
+    )
+    cluster = clusters.read(tmp_path / "small.toml")
+    found = _whole_table(cluster)
+    draw = random.Random(1)
+    for target in (target for source in found["sources"] for target in source["targets"]):
+        target["paths"] = draw.sample(target["paths"], 2)
+        target["needs"] = [{"through": [], "ports": 2}]
+    table.write(found, tmp_path / "paths.json")
+    words = ("plan", "small.toml", "--job", "all-to-all:size=1MB", "-o")
+    assert weft(*words, "whole").returncode == 0
+    assert weft(*words, "some", "--paths", "paths.json").returncode == 0
+    whole, some = (
+        json.loads((tmp_path / name / "plan.json").read_text()) for name in ("whole", "some")
+    )
+    # No link has more than one piece more than its 48.
+    assert some["seconds"] <= whole["seconds"] * 49.01 / 48
+    assert some["steps"][0]["pieces"]["path"] != whole["steps"][0]["pieces"]["path"]
+    assert weft("plan", "--verify", "some").returncode == 0
+
+
 def test_a_plan_says_which_path_has_no_port(weft: Weft, small: Path, tmp_path: Path) -> None:
     """It would not hold; and a scheme that leaves ports to hashing takes none."""
     path = tmp_path / "paths.json"
@@ -373,7 +449,10 @@ def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -
             "--over: no-such-program: no such file",
         ),
         (("small.toml", "--over", "ssh {hoast}"), "there are {host}, {address} and {node}"),
-        (("small.toml", "--over", "false"), "--over: false weft discover: status 1"),
+        (
+            ("small.toml", "--over", "false"),
+            "--over: h0: false weft discover: status 1 (and so on: none of 2 hosts)",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

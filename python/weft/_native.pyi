@@ -206,6 +206,7 @@ def discover(
     targets: list[str],
     *,
     hops: list[int],
+    needs: list[list[tuple[list[str], int]]],
     protocol: str,
     port: int,
     dscp: int,
@@ -217,11 +218,13 @@ def discover(
 ) -> str:
     """Find out which source ports of this host take which paths to some addresses.
 
-    These are ``hops`` switches away, each; an empty list: nobody knows. ``protocol`` (``udp``,
-    ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and the last source port;
-    ``rules`` say how it asks. ``known`` is a table of paths of before, as JSON: targets that
-    were done are checked, others go on. ``tell`` gets what is known so far once a second, and says
-    whether to go on. The result is an entry of ``sources`` of a table of paths, as JSON.
+    These are ``hops`` switches away, each; an empty list: nobody knows. ``needs`` has for each the
+    addresses of switches that some ports shall meet, and how many; empty: all paths are looked for.
+    ``protocol`` (``udp``, ``tcp``) and ``port`` are those of the traffic; ``ports`` the first and
+    the last source port; ``rules`` say how it asks. ``known`` is a table of paths
+    of before, as JSON: targets that were done are checked, others go on. ``tell`` gets what is
+    known so far once a second, and says whether to go on. The result is an entry of ``sources`` of
+    a table of paths, as JSON.
     """
 
 def simulate_discovery(
@@ -229,6 +232,7 @@ def simulate_discovery(
     source: int,
     targets: list[int],
     *,
+    needs: list[list[tuple[int | None, int]]],
     hash: str,
     seed: int,
     burst: int,
@@ -241,10 +245,12 @@ def simulate_discovery(
 ) -> dict[str, Any]:
     """Tell what it would cost a host of a cluster to discover its paths over simulated switches.
 
-    They hash by ``hash`` (``mixed``, ``crc32``, ...), answer ``burst`` probes at once and then
-    ``per_second`` (zero: all); ``silent`` of those above the leaf never do, and a share ``lost`` of
-    the probes is lost. ``seconds`` are simulated (None: more than a month); each target has its
-    ``paths``, ``ports``, ``predicted`` ports, ``wrong`` ones, and whether its hash is ``linear``.
+    ``needs`` has path ids for each target (None: any) and how many ports of them are needed; an
+    empty list: all paths. Switches hash by ``hash`` (``mixed``, ``crc32``, ...), answer ``burst``
+    probes at once and then ``per_second`` (zero: all); ``silent`` of those above the leaf never do,
+    and a share ``lost`` of the probes is lost. ``seconds`` are simulated (None: more than a month);
+    each target has its ``paths``, ``ports``, ``predicted`` ports, ``wrong`` ones, whether its hash
+    is ``linear``, and whether it is ``complete``: all that was needed, or all paths.
     """
 
 def check_paths(text: str, source: str) -> None:
@@ -332,6 +338,18 @@ def make_plan(
 
 def plan_stays(experiment_json: str, seed: int) -> str | None:
     """Say that every scheme comes out alike, if all that the job sends takes the only path."""
+
+def path_needs(
+    cluster: tuple[str, str, str],
+    job: tuple[str, str, str],
+    scheme: str,
+    seed: int,
+    overrides: list[tuple[str, str]],
+) -> dict[str, NDArray[np.uint32]]:
+    """List the paths that a job takes between hosts in different racks: what it needs of ports.
+
+    Columns ``src``, ``dst``, ``path`` (its id) and ``subflows``, the most that take it in one step.
+    """
 
 def check_plan(text: str, source: str, keys: list[str]) -> None:
     """Refuse a text that is no plan file, is of another version, or lacks one of ``keys``."""

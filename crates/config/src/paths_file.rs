@@ -6,7 +6,7 @@ use crate::{ExperimentError, Origin};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use weft_discover::{Count, Path, Seen, TargetState, Trace};
+use weft_discover::{Count, Known, Need, Path, Seen, TargetState, Trace};
 
 /// The value of `format`.
 pub const FORMAT: &str = "weft-paths";
@@ -61,6 +61,9 @@ pub struct TargetPaths {
     /// Whether the hash was found to be linear: then some ports give all.
     #[serde(default)]
     pub linear: bool,
+    /// What was needed of it, if that was not all paths.
+    #[serde(default)]
+    pub needs: Vec<PathNeed>,
     /// The largest count of ports of a path over the mean; nothing of a single path.
     pub max_over_mean: Option<f64>,
     /// How likely counts as uneven are if all paths have equal shares.
@@ -71,6 +74,15 @@ pub struct TargetPaths {
     pub changed: u32,
     /// Ports by path.
     pub paths: Vec<PathPorts>,
+}
+
+/// Ports that somebody needed ([`Need`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathNeed {
+    /// The addresses of switches that they meet; none: any path.
+    pub through: Vec<Ipv4Addr>,
+    /// How many.
+    pub ports: u32,
 }
 
 /// A path and its ports.
@@ -147,6 +159,7 @@ impl TargetPaths {
             confidence: state.confidence,
             smallest_share: state.smallest_share,
             linear: state.linear,
+            needs: state.needs.into_iter().map(PathNeed::from).collect(),
             max_over_mean: state.evenness.map(|even| even.max_over_mean),
             p_value: state.evenness.map(|even| even.p_value),
             checked: state.checked,
@@ -155,14 +168,35 @@ impl TargetPaths {
         }
     }
 
-    /// What each port met, for a survey that goes on from here.
-    pub fn traces(&self) -> BTreeMap<u16, Trace> {
-        let seen = |hop: &Option<Ipv4Addr>| hop.map_or(Seen::Silent, Seen::Hop);
-        let trace = |path: &PathPorts| Trace((1..).zip(path.hops.iter().map(seen)).collect());
-        let ports = |path: &PathPorts| {
-            let trace = trace(path);
-            path.ports.iter().map(move |port| (*port, trace.clone())).collect::<Vec<_>>()
+    /// What is known, for a survey that goes on from here.
+    pub fn known(&self) -> Known {
+        let of = |ports: fn(&PathPorts) -> &[u16]| {
+            let traces = self.paths.iter().flat_map(move |path| {
+                let trace = path.trace();
+                ports(path).iter().map(move |port| (*port, trace.clone()))
+            });
+            traces.collect::<BTreeMap<u16, Trace>>()
         };
-        self.paths.iter().flat_map(ports).collect()
+        let (asked, predicted) = (of(|path| &path.ports), of(|path| &path.predicted));
+        Known { hops: self.hops, asked, predicted, done: self.done }
+    }
+
+    /// What was needed of it.
+    pub fn needs(&self) -> Vec<Need> {
+        let one = |need: &PathNeed| Need { through: need.through.clone(), ports: need.ports };
+        self.needs.iter().map(one).collect()
+    }
+}
+
+impl PathPorts {
+    fn trace(&self) -> Trace {
+        let seen = |hop: &Option<Ipv4Addr>| hop.map_or(Seen::Silent, Seen::Hop);
+        Trace((1..).zip(self.hops.iter().map(seen)).collect())
+    }
+}
+
+impl From<Need> for PathNeed {
+    fn from(Need { through, ports }: Need) -> PathNeed {
+        PathNeed { through, ports }
     }
 }

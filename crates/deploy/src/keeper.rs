@@ -101,7 +101,8 @@ impl PathKeeper {
         let mut survey = Survey::new(rules, &ports, round, targets.len());
         for (number, known) in (0..).zip(&source.targets) {
             known.hops.into_iter().for_each(|hops| survey.expect(number, hops));
-            survey.restore(number, known.hops, known.traces(), known.done);
+            survey.need(number, known.needs());
+            survey.restore(number, known.known());
         }
         let traffic = Traffic {
             source: source.address,

@@ -13,12 +13,14 @@
 //! | [`trace`] | what is known of a port, and the paths that follow |
 //! | [`statistics`] | how sure it is that all paths were seen, and how even they are |
 //! | [`linear`] | what linear hashes give away: all ports from some |
+//! | `model` | and all targets from one |
 //! | [`simulated`] | switches to try it on |
 //!
 //! No clock, no socket: who drives a [`Survey`] sends what [`Survey::poll`] gives and tells it of answers,
 //! be that over sockets or against simulated switches.
 
 pub mod linear;
+mod model;
 mod pace;
 mod search;
 pub mod simulated;
@@ -26,7 +28,7 @@ pub mod statistics;
 mod survey;
 pub mod trace;
 
-pub use survey::{Count, Step, Survey, TargetState};
+pub use survey::{Count, Known, Step, Survey, TargetState};
 pub use trace::{Path, Seen, Trace};
 
 use std::net::Ipv4Addr;
@@ -52,6 +54,16 @@ pub enum Reply {
     End,
     /// A switch that has no way to the target.
     NoWay,
+}
+
+/// What somebody needs of the paths to a target: so many ports that meet all of these switches. Of no
+/// switches: ports whose path is known, whichever it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The addresses from which the switches answer.
+    pub through: Vec<Ipv4Addr>,
+    /// How many ports.
+    pub ports: u32,
 }
 
 /// How a survey is done.

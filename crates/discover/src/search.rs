@@ -8,14 +8,18 @@
 //! meaning.
 
 use crate::linear::{Space, checks_again};
+use crate::model::Model;
 use crate::pace::Pace;
-use crate::statistics::{confidence, enough};
-use crate::trace::{Path, Seen, Trace, branches, paths};
-use crate::{Reply, Rules};
+use crate::statistics::enough;
+use crate::survey::Known;
+use crate::trace::{Path, Seen, Trace, branches};
+use crate::{Need, Reply, Rules};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use weft_units::Time;
+
+mod found;
 
 /// Ports that are asked side by side.
 const WINDOW: usize = 8;
@@ -58,8 +62,10 @@ pub(crate) struct Search {
     /// All ports, in the order in which they are taken.
     order: Arc<[u16]>,
     taken: usize,
-    /// Whether the first switch is the same for all ports: another target has shown that.
+    /// Whether the first switch is the same for all ports: another target has shown that; and who it is, if
+    /// it is not asked at all.
     first_is_known: bool,
+    first: Option<Ipv4Addr>,
     /// How many switches a path should have, if somebody knows, and how many it has.
     expected: Option<u8>,
     length: Option<u8>,
@@ -76,6 +82,19 @@ pub(crate) struct Search {
     is_borrowed: bool,
     /// The space of another target did not fit.
     is_other: bool,
+    /// What a linear hash does towards all targets, and by which difference of ports it does the same here.
+    model: Option<Arc<Model>>,
+    offset: Option<u16>,
+    /// The model did not fit.
+    is_apart: bool,
+    /// What somebody needs: no more than that is looked for.
+    needs: Vec<Need>,
+    /// Ports that are missing of that.
+    missing: usize,
+    /// Others go on at the same time: there is no hurry.
+    is_of_many: bool,
+    /// Ports of an older table that were not asked.
+    foretold: BTreeMap<u16, Trace>,
     done: bool,
     /// Of ports that were asked again.
     pub(crate) checked: u32,
@@ -91,6 +110,7 @@ impl Search {
             order,
             taken: 0,
             first_is_known: false,
+            first: None,
             expected: None,
             length: None,
             branches: None,
@@ -101,24 +121,33 @@ impl Search {
             space: None,
             is_borrowed: false,
             is_other: false,
+            model: None,
+            offset: None,
+            is_apart: false,
+            needs: Vec::new(),
+            missing: 0,
+            is_of_many: false,
+            foretold: BTreeMap::new(),
             done: false,
             checked: 0,
             changed: 0,
         }
     }
 
-    /// Goes on from what is known; with `check` only asks some ports of every path again, which follow from
-    /// that number, and begins anew if one of them takes another path.
-    pub(crate) fn restore(
-        &mut self,
-        length: Option<u8>,
-        known: BTreeMap<u16, Trace>,
-        check: Option<u64>,
-    ) {
-        (self.length, self.known) = (length, known);
+    /// Goes on from what is known, of ports that were asked and of others that were `foretold`; with `check`
+    /// only asks some ports of every path again, which follow from that number, and begins anew if one of
+    /// them takes another path.
+    pub(crate) fn restore(&mut self, known: Known, check: Option<u64>) {
+        (self.length, self.known, self.foretold) = (known.hops, known.asked, known.predicted);
         self.find_branches();
+        if self.branches.is_none() && check.is_some() && !self.known.is_empty() {
+            // Few ports were needed, or few were asked of a linear hash.
+            let all = self.known.values().chain(self.foretold.values());
+            let found = branches(all, self.length.unwrap_or(0));
+            self.branches = Some(if found.is_empty() { self.up() } else { found });
+        }
         self.find_space();
-        self.enough = self.is_enough();
+        self.judge();
         let (Some(turn), Some(_)) = (check, &self.branches) else { return };
         for path in self.paths() {
             let (count, wanted) = (path.ports.len(), self.rules.sentinels as usize);
@@ -131,23 +160,9 @@ impl Search {
         }
     }
 
-    /// Paths with the ports of each, of what is known to the end.
-    fn paths(&self) -> Vec<Path> {
-        paths(&self.known, self.length.unwrap_or(0))
-    }
-
-    /// The same; where the hash is linear each path has as many ports as were asked for.
-    pub(crate) fn all_paths(&self) -> Vec<Path> {
-        let mut paths = self.paths();
-        let Some(space) = self.space.filter(|_| self.enough) else { return paths };
-        let wanted = self.rules.ports_per_path as usize;
-        for path in &mut paths {
-            let Some(class) = path.ports.first().map(|port| space.rest(*port)) else { continue };
-            let is_new = |port: &&u16| !self.known.contains_key(port);
-            let alike = self.order.iter().filter(is_new).filter(|port| space.rest(**port) == class);
-            path.predicted = alike.take(wanted.saturating_sub(path.ports.len())).copied().collect();
-        }
-        paths
+    /// Whether the hash was found to be linear.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.space.is_some() || self.offset.is_some() || !self.foretold.is_empty()
     }
 
     /// What moves nothing, if the hash was found to be linear, and how many ports have shown it.
@@ -160,24 +175,42 @@ impl Search {
         if self.space.is_none() && !self.is_other && self.branches.is_some() {
             (self.space, self.is_borrowed) = (Some(space), true);
             self.find_space();
-            self.enough = self.is_enough();
+            self.judge();
         }
     }
 
-    /// How likely it is, at least, that all paths were seen.
-    pub(crate) fn confidence(&self) -> f64 {
-        let (paths, ports) = (self.paths().len(), self.known.len());
-        let by_count = confidence(paths as u32, ports as u32);
-        let Some(space) = self.space.filter(|_| self.enough) else { return by_count };
-        // What another hash would have had to do by chance.
-        let checks = if self.is_borrowed { (ports - paths) as u32 } else { space.surplus() };
-        by_count.max(1.0 - libm::pow(paths as f64, -f64::from(checks)))
+    /// Takes what another target has shown of a linear hash, until a port shows that it does not hold here.
+    pub(crate) fn offer_model(&mut self, model: &Arc<Model>) {
+        if self.model.is_none() && !self.is_apart && self.branches.is_some() {
+            self.model = Some(Arc::clone(model));
+            self.find_space();
+            self.judge();
+        }
+    }
+
+    /// What this target has shown of a linear hash, if all of its paths are known.
+    pub(crate) fn shown_model(&self) -> Option<Model> {
+        let space = self.space.filter(|_| self.done)?;
+        Model::of(space, self.bits, self.branches(), &self.known)
+    }
+
+    /// Takes it from another target where paths part, and asks at no other distance.
+    pub(crate) fn begin_like(&mut self, other: &Search) {
+        if self.length.is_none() && self.known.is_empty() && self.asked.is_empty() {
+            (self.length, self.branches) = (self.expected, other.branches.clone());
+            self.first =
+                other.paths().first().and_then(|path| path.hops.first().copied().flatten());
+        }
     }
 
     /// Whether ports show a linear hash; or do not any more.
     fn find_space(&mut self) {
         if self.branches().is_empty() {
             return;
+        }
+        self.offset = self.model.as_ref().and_then(|model| model.offset(&self.known));
+        if self.model.is_some() && self.offset.is_none() && !self.known.is_empty() {
+            (self.model, self.is_apart) = (None, true);
         }
         let paths = self.paths();
         let ports = || paths.iter().map(|path| path.ports.as_slice());
@@ -200,6 +233,26 @@ impl Search {
     }
     pub(crate) fn is_done(&self) -> bool {
         self.done
+    }
+    /// How many switches a path should have, if somebody knows.
+    pub(crate) fn expected(&self) -> Option<u8> {
+        self.expected
+    }
+    /// Looks for no more than this, if it is anything.
+    pub(crate) fn need(&mut self, needs: Vec<Need>) {
+        self.needs = needs;
+        self.missing = self.count_missing();
+    }
+    /// Others go on at the same time.
+    pub(crate) fn is_of_many(&mut self) {
+        self.is_of_many = true;
+    }
+    pub(crate) fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+    /// Distances on the way up at which paths may part, all ports below one leaf alike.
+    fn up(&self) -> Vec<u8> {
+        (2..=self.length.unwrap_or(0).div_ceil(2)).collect()
     }
     /// Whether all ports have met the same first switch.
     pub(crate) fn shows_first(&self) -> bool {
@@ -240,7 +293,7 @@ impl Search {
 
     /// Takes more ports while they are needed.
     fn begin_ports(&mut self) {
-        while !self.done && self.asked.len() < WINDOW {
+        while !self.done && self.asked.len() < self.window() {
             let scouts = self.known.len() + self.asked.len();
             let wanted = match (self.length, &self.branches) {
                 (None, _) => self.asked.is_empty(),
@@ -269,6 +322,22 @@ impl Search {
         self.done |= self.asked.is_empty() && self.taken >= self.order.len();
     }
 
+    /// Ports that are asked side by side: of many targets no more than are missing, at least.
+    fn window(&self) -> usize {
+        let scouted =
+            self.branches.is_some() && self.asked.iter().all(|asked| asked.before.is_none());
+        if !self.is_of_many || !scouted {
+            return WINDOW;
+        }
+        let known = self.known.len();
+        let missing = match (&self.model, self.needs.is_empty()) {
+            (Some(model), _) => (1 + checks_again(model.paths()) as usize).saturating_sub(known),
+            (None, false) => self.missing,
+            (None, true) => WINDOW,
+        };
+        missing.clamp(1, WINDOW)
+    }
+
     /// Whether a port is neither known nor asked.
     fn is_new(&self, port: u16) -> bool {
         !self.known.contains_key(&port) && self.asked.iter().all(|asked| asked.port != port)
@@ -285,12 +354,23 @@ impl Search {
         self.order.iter().copied().find(|port| !classes.contains(&space.rest(*port)))
     }
 
+    /// What is missing, after what is known has changed.
+    fn judge(&mut self) {
+        self.missing = self.count_missing();
+        self.enough = self.is_enough();
+    }
+
     /// Whether the ports that are known suffice.
     fn is_enough(&self) -> bool {
         let Rules { unseen, ports_per_path, expected, most_ports, .. } = self.rules;
         let ports = self.known.len() as u32;
-        if self.branches().is_empty() || ports >= most_ports {
+        let is_told = !self.foretold.is_empty() || self.is_met();
+        if self.branches().is_empty() || ports >= most_ports || is_told {
             return true;
+        }
+        if let (Some(model), Some(_)) = (&self.model, self.offset) {
+            // One shows the offset, and some that it holds.
+            return ports > checks_again(model.paths());
         }
         let paths = self.paths();
         let count = paths.len() as u32;
@@ -306,6 +386,22 @@ impl Search {
         let is_missing = count < expected && ports < enough(expected, unseen * GIVEN_UP);
         let has_ports = fewest >= Some(ports_per_path) || is_rare;
         ports >= enough(count, unseen) && has_ports && !is_missing
+    }
+
+    /// Whether all is there that somebody needs.
+    fn is_met(&self) -> bool {
+        !self.needs.is_empty() && self.missing == 0
+    }
+
+    /// Ports that are missing of what somebody needs.
+    fn count_missing(&self) -> usize {
+        let of = |need: &Need| {
+            let is_of = |trace: &&Trace| self.branches().iter().all(|ttl| trace.names(*ttl));
+            let leads = |trace: &&Trace| need.through.iter().all(|hop| trace.meets(*hop));
+            let has = self.known.values().filter(is_of).filter(leads).count();
+            (need.ports as usize).saturating_sub(has)
+        };
+        self.needs.iter().map(of).sum()
     }
 
     /// The distance at which a port is to be asked next.
@@ -455,7 +551,7 @@ impl Search {
             self.find_branches();
         }
         self.find_space();
-        self.enough = self.is_enough();
+        self.judge();
     }
 
     /// Where paths part, if enough ports were asked everywhere.
@@ -476,6 +572,9 @@ impl Search {
         }
         (self.length, self.branches, self.taken, self.enough) = (None, None, 0, false);
         (self.space, self.is_borrowed) = (None, false);
+        (self.model, self.offset) = (None, None);
+        self.foretold.clear();
+        self.missing = self.count_missing();
     }
 
     /// Addresses of the switches that have answered.

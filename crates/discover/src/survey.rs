@@ -1,11 +1,15 @@
 //! A survey: the searches of one host towards all of its targets, at one pace.
+//!
+//! What one target shows holds for others as far away, and is not asked again: where paths part, if only some
+//! ports are needed; what a linear hash does, until a port contradicts. So the first of them goes ahead.
 
 use crate::linear::Space;
+use crate::model::Model;
 use crate::pace::Pace;
 use crate::search::{Next, Search};
 use crate::statistics::{Evenness, evenness, smallest_share};
 use crate::trace::{Path, Trace};
-use crate::{Probe, Reply, Rules};
+use crate::{Need, Probe, Reply, Rules};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -13,6 +17,11 @@ use weft_units::{Draw, Time};
 
 /// Targets that are searched side by side: each needs sockets of its own.
 const SIDE_BY_SIDE: usize = 64;
+/// Targets among which a single one may take its time.
+const MANY: usize = 8;
+/// Targets that are as far away, from which it pays to find out whether the hash is linear although each
+/// needs few ports: that takes all paths of one.
+const WORTH_LEARNING: usize = 16;
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +45,19 @@ pub struct Count {
     pub lost: u64,
 }
 
+/// What an earlier survey found about a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The switches of a path.
+    pub hops: Option<u8>,
+    /// What each port has met that was asked.
+    pub asked: BTreeMap<u16, Trace>,
+    /// What others meet that were not, since the hash is linear.
+    pub predicted: BTreeMap<u16, Trace>,
+    /// Whether it had ended.
+    pub done: bool,
+}
+
 /// What is known of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetState {
@@ -51,6 +73,8 @@ pub struct TargetState {
     pub confidence: f64,
     /// Whether the hash was found to be linear ([`crate::linear`]).
     pub linear: bool,
+    /// What was needed of it: no more was looked for. Empty: all paths.
+    pub needs: Vec<Need>,
     /// The smallest share of all ports that would have been seen ([`smallest_share`]).
     pub smallest_share: f64,
     /// How even the paths' shares of ports are, if there are several.
@@ -61,6 +85,15 @@ pub struct TargetState {
     pub changed: u32,
     /// Whether the search has ended.
     pub done: bool,
+}
+
+impl TargetState {
+    /// Whether there are as many ports as somebody needs.
+    pub fn meets(&self, need: &Need) -> bool {
+        let leads = |path: &&Path| need.through.iter().all(|hop| path.hops.contains(&Some(*hop)));
+        let ports = |path: &Path| path.ports.len() + path.predicted.len();
+        self.paths.iter().filter(leads).map(ports).sum::<usize>() >= need.ports as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +111,19 @@ pub struct Survey {
     /// Probes that are out, by target and port.
     out: BTreeMap<(u32, u16), Flight>,
     seed: u64,
+    /// Searches that go on side by side, and those that have not begun, in order.
+    running: Vec<usize>,
+    waiting: Vec<usize>,
     /// Where to look first for the next probe.
     turn: usize,
+    is_begun: bool,
     first_is_known: bool,
+    /// The first target of each distance.
+    leaders: BTreeMap<u8, usize>,
     /// What moves nothing under a linear hash, by the length of paths: the same for all targets.
     spaces: BTreeMap<u8, Space>,
+    /// What a linear hash does, by the distance.
+    models: BTreeMap<u8, Arc<Model>>,
     count: Count,
 }
 
@@ -101,9 +142,14 @@ impl Survey {
             searches,
             out,
             seed,
+            running: Vec::new(),
+            waiting: (0..targets).rev().collect(),
             turn: 0,
+            is_begun: false,
             first_is_known: false,
+            leaders: BTreeMap::new(),
             spaces: BTreeMap::new(),
+            models: BTreeMap::new(),
             count,
         }
     }
@@ -114,28 +160,30 @@ impl Survey {
         self.searches[target as usize].expect(hops);
     }
 
-    /// What an earlier survey found about a target: goes on from there. With `check` that survey was done,
-    /// and some ports of every path are asked again, others under another seed; if one of them takes
-    /// another path, all of it is found out anew. `hops` are the switches of a path. Before the first
+    /// What is needed of a target: it is done as soon as all of that is there. Before the first
     /// [`Survey::poll`].
-    pub fn restore(
-        &mut self,
-        target: u32,
-        hops: Option<u8>,
-        known: BTreeMap<u16, Trace>,
-        check: bool,
-    ) {
-        self.searches[target as usize].restore(hops, known, check.then_some(self.seed));
+    pub fn need(&mut self, target: u32, needs: Vec<Need>) {
+        self.searches[target as usize].need(needs);
+    }
+
+    /// What an earlier survey found about a target: goes on from there. If that survey was done, some ports of
+    /// every path are asked again, others under another seed; if one of them takes another path, all of it is
+    /// found out anew. Before the first [`Survey::poll`].
+    pub fn restore(&mut self, target: u32, known: Known) {
+        let check = known.done.then_some(self.seed);
+        self.searches[target as usize].restore(known, check);
     }
 
     /// What to do now.
     pub fn poll(&mut self, now: Time) -> Step {
         self.expire(now);
+        self.refill();
         let mut earliest = self.next_deadline();
-        let active = self.active();
         // Round robin: the next one after the last that sent.
-        let first = active.iter().position(|target| *target >= self.turn).unwrap_or(0);
-        for target in active[first..].iter().chain(&active[..first]).copied() {
+        let count = self.running.len();
+        let first = self.running.iter().position(|target| *target >= self.turn).unwrap_or(0);
+        for place in 0..count {
+            let target = self.running[(first + place) % count];
             match self.searches[target].next(now, &self.pace) {
                 Next::Probe(port, ttl) => {
                     self.turn = target + 1;
@@ -146,30 +194,95 @@ impl Survey {
                 Next::Done => earliest = now,
             }
         }
-        match self.searches.iter().all(Search::is_done) && self.out.is_empty() {
+        match count == 0 && self.waiting.is_empty() && self.out.is_empty() {
             true => Step::Done,
             false => Step::Wait(earliest.max(now)),
         }
     }
 
-    /// The searches that go on side by side. The first switch is the same for all of them, and answers few
-    /// probes: until one has shown that it does not depend on the port, the others wait.
-    fn active(&mut self) -> Vec<usize> {
-        if !self.first_is_known && self.searches.iter().any(Search::shows_first) {
+    /// Ends searches and begins others. The first switch is the same for all of them, and answers few probes:
+    /// until one has shown that it does not depend on the port, the others wait.
+    fn refill(&mut self) {
+        if !self.is_begun {
+            self.is_begun = true;
+            self.find_leaders();
+        }
+        if !self.first_is_known && self.running.iter().any(|one| self.searches[*one].shows_first())
+        {
             self.first_is_known = true;
             self.searches.iter_mut().for_each(Search::first_is_known);
         }
-        for search in &mut self.searches {
+        self.learn();
+        self.running.retain(|one| !self.searches[*one].is_done());
+        let most = if self.first_is_known { SIDE_BY_SIDE } else { 1 };
+        while self.running.len() < most
+            && let Some(place) = self.waiting.iter().rposition(|one| self.may_begin(*one))
+        {
+            let target = self.waiting.remove(place);
+            self.begin(target);
+        }
+        for target in &self.running {
+            let search = &mut self.searches[*target];
             let Some(length) = search.length() else { continue };
-            match (self.spaces.get(&length), search.space()) {
-                (None, Some(space)) => drop(self.spaces.insert(length, space)),
-                (Some(space), None) => search.offer(*space),
-                _ => {}
+            self.models.get(&length).into_iter().for_each(|model| search.offer_model(model));
+            self.spaces.get(&length).into_iter().for_each(|space| search.offer(*space));
+        }
+    }
+
+    /// The first target of each distance; it looks for all paths, if enough others gain by that.
+    fn find_leaders(&mut self) {
+        let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
+        for (target, search) in self.searches.iter().enumerate() {
+            let Some(length) = search.expected() else { continue };
+            self.leaders.entry(length).or_insert(target);
+            let is_dear = search.needs().iter().any(|need| !need.through.is_empty());
+            *counts.entry(length).or_default() += usize::from(is_dear);
+        }
+        for (length, leader) in &self.leaders {
+            if counts[length] >= WORTH_LEARNING {
+                self.searches[*leader].need(Vec::new());
             }
         }
-        let most = if self.first_is_known { SIDE_BY_SIDE } else { 1 };
-        let open = (0..self.searches.len()).filter(|target| !self.searches[*target].is_done());
-        open.take(most).collect()
+    }
+
+    /// Whether nobody has to go ahead of a target.
+    fn may_begin(&self, target: usize) -> bool {
+        let leader = self.searches[target].expected().and_then(|length| self.leaders.get(&length));
+        leader.is_none_or(|leader| *leader == target || self.searches[*leader].is_done())
+    }
+
+    fn begin(&mut self, target: usize) {
+        let expected = self.searches[target].expected();
+        if let Some(length) = expected
+            && let Some(leader) = self.leaders.get(&length).copied()
+            && leader != target
+            && self.searches[leader].length() == expected
+            && (self.models.contains_key(&length) || !self.searches[target].needs().is_empty())
+        {
+            let leader = self.searches[leader].clone();
+            self.searches[target].begin_like(&leader);
+        }
+        if self.searches.len() >= MANY {
+            self.searches[target].is_of_many();
+        }
+        self.running.push(target);
+        self.running.sort_unstable();
+    }
+
+    /// What running searches have shown of a linear hash.
+    fn learn(&mut self) {
+        for target in &self.running {
+            let search = &self.searches[*target];
+            let Some(length) = search.length() else { continue };
+            if let Some(space) = search.space() {
+                self.spaces.entry(length).or_insert(space);
+            }
+            if !self.models.contains_key(&length)
+                && let Some(model) = search.shown_model()
+            {
+                self.models.insert(length, Arc::new(model));
+            }
+        }
     }
 
     fn send(&mut self, now: Time, target: u32, port: u16, ttl: u8) -> Step {
@@ -241,13 +354,15 @@ impl Survey {
     pub fn state(&self, target: u32) -> TargetState {
         let search = &self.searches[target as usize];
         let paths = search.all_paths();
-        let counts: Vec<u32> = paths.iter().map(|path| path.ports.len() as u32).collect();
+        // Only what was asked is a sample; of few ports of a linear hash there is none.
+        let counts = search.asked_counts();
         let ports = search.traces().len() as u32;
         TargetState {
             hops: search.length(),
             branches: search.branches().to_vec(),
             confidence: search.confidence(),
-            linear: search.space().is_some(),
+            linear: search.is_linear(),
+            needs: search.needs().to_vec(),
             smallest_share: smallest_share(ports, self.rules.unseen),
             evenness: evenness(&counts),
             paths,

@@ -25,6 +25,14 @@ impl Trace {
     pub fn leads_nowhere(&self) -> bool {
         self.0.values().any(|seen| *seen == Seen::NoWay)
     }
+    /// Whether a switch has answered at a distance.
+    pub fn names(&self, ttl: u8) -> bool {
+        matches!(self.0.get(&ttl), Some(Seen::Hop(_)))
+    }
+    /// Whether a switch has answered from an address.
+    pub fn meets(&self, address: Ipv4Addr) -> bool {
+        self.0.values().any(|seen| *seen == Seen::Hop(address))
+    }
 }
 
 /// Ports that take one path, as far as it can be told.

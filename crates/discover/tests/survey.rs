@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use weft_discover::simulated::{Answers, Switches};
-use weft_discover::{Rules, Step, Survey, TargetState};
+use weft_discover::{Known, Need, Rules, Step, Survey, TargetState, Trace};
 use weft_units::{Draw, Time};
 
 /// Simulated switches, and where a packet goes: target and source port to the switches on its way.
@@ -38,6 +38,10 @@ fn leaf_spine(seed: u64, spines: u32) -> impl Fn(u32, u16) -> Vec<Ipv4Addr> {
 }
 fn ports() -> Vec<u16> {
     (0xC000..=65_534).collect()
+}
+/// What a table of a finished survey over three switches says.
+fn known(asked: BTreeMap<u16, Trace>) -> Known {
+    Known { hops: Some(3), asked, done: true, ..Known::default() }
 }
 /// Every port of every path meets the hops that the path names.
 fn assert_true(net: &Net, target: u32, state: &TargetState) {
@@ -270,7 +274,7 @@ fn it_goes_on_where_it_was_interrupted() {
     net.drive(&mut whole);
     let half: BTreeMap<_, _> = whole.state(0).traces.into_iter().take(20).collect();
     let mut rest = Survey::new(Rules::default(), &ports(), 1, 1);
-    rest.restore(0, Some(3), half, false);
+    rest.restore(0, Known { done: false, ..known(half) });
     net.drive(&mut rest);
     let state = rest.state(0);
     assert_eq!(state.paths.len(), 8);
@@ -285,7 +289,7 @@ fn a_table_that_holds_is_checked_with_few_probes_and_one_that_does_not_is_made_a
     net.drive(&mut first);
     let again = |net: &Net| {
         let mut survey = Survey::new(Rules::default(), &ports(), 2, 2);
-        (0..2).for_each(|target| survey.restore(target, Some(3), first.state(target).traces, true));
+        (0..2).for_each(|target| survey.restore(target, known(first.state(target).traces)));
         net.drive(&mut survey);
         survey
     };
@@ -350,7 +354,7 @@ fn ports_that_lead_nowhere_are_left_out() {
     let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
     net.drive(&mut survey);
     let mut checked = Survey::new(Rules::default(), &ports(), 1, 1);
-    checked.restore(0, Some(3), first.state(0).traces, true);
+    checked.restore(0, known(first.state(0).traces));
     net.drive(&mut checked);
     assert!(checked.state(0).changed > 0);
     for state in [survey.state(0), checked.state(0)] {
@@ -418,4 +422,140 @@ fn a_hash_that_is_not_linear_everywhere_is_noticed() {
         assert_eq!(state.paths.len(), 8);
         assert_true(&net, target, &state);
     }
+}
+
+/// Switches on the way to targets in other racks, all as far away.
+fn expect_three(survey: &mut Survey, targets: u32) {
+    (0..targets).for_each(|target| survey.expect(target, 3));
+}
+
+/// One port shows by which difference of ports a target is the first one; two check it.
+#[test]
+fn of_a_linear_hash_one_target_gives_all() {
+    let net = Net::new(linear(3));
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 200);
+    expect_three(&mut survey, 200);
+    net.drive(&mut survey);
+    let mut table = Vec::new();
+    for target in 0..200 {
+        let state = survey.state(target);
+        assert!(state.linear && state.done && state.confidence > 0.98, "{state:?}");
+        assert_eq!(state.paths.len(), 8);
+        for path in &state.paths {
+            assert!(path.ports.len() + path.predicted.len() >= 4, "{path:?}");
+            for port in path.ports.iter().chain(&path.predicted) {
+                assert_eq!(Some((net.route)(target, *port)[1]), path.hops[1], "{port}");
+            }
+        }
+        let of = |ports: fn(&weft_discover::Path) -> &[u16]| {
+            let hop = |hop: &Option<Ipv4Addr>| {
+                hop.map_or(weft_discover::Seen::Silent, weft_discover::Seen::Hop)
+            };
+            let trace =
+                |path: &weft_discover::Path| Trace((1..).zip(path.hops.iter().map(hop)).collect());
+            let one =
+                |path| ports(path).iter().map(move |port| (*port, trace(path))).collect::<Vec<_>>();
+            state.paths.iter().flat_map(one).collect::<BTreeMap<_, _>>()
+        };
+        let (asked, predicted) = (of(|path| &path.ports), of(|path| &path.predicted));
+        table.push(Known { hops: state.hops, asked, predicted, done: true });
+    }
+    let probes = survey.count().probes;
+    let counts: Vec<usize> = (0..200).map(|one| survey.state(one).traces.len()).collect();
+    assert!(probes < 60 + 5 * 200, "{probes} probes: {counts:?}");
+    // A table of it is checked by few ports, and is as before.
+    let mut again = Survey::new(Rules::default(), &ports(), 2, 200);
+    expect_three(&mut again, 200);
+    (0..).zip(&table).for_each(|(target, known)| again.restore(target, known.clone()));
+    net.drive(&mut again);
+    for target in [0, 1, 199] {
+        let (before, now) = (survey.state(target), again.state(target));
+        assert_eq!((now.changed, now.paths.len()), (0, 8), "{now:?}");
+        assert_eq!(before.paths[0].hops, now.paths[0].hops);
+    }
+    assert!(again.count().probes < 5 * 200, "{:?}", again.count());
+}
+
+/// Of one target no port is where the others say: it is found out by itself, and no port is predicted.
+#[test]
+fn a_target_apart_from_a_linear_hash_is_noticed() {
+    let (crc, other) = (linear(3), leaf_spine(5, 8));
+    let net = Net::new(move |target, port| match target {
+        7 => other(target, port),
+        _ => crc(target, port),
+    });
+    for seed in 0..20 {
+        let mut survey = Survey::new(Rules::default(), &ports(), seed, 12);
+        expect_three(&mut survey, 12);
+        net.drive(&mut survey);
+        for target in 0..12 {
+            let state = survey.state(target);
+            assert_eq!(state.linear, target != 7, "{seed}: {target}");
+            assert_eq!(state.paths.len(), 8, "{seed}: {target}");
+            let all = state.paths.iter().flat_map(|path| {
+                path.ports.iter().chain(&path.predicted).map(|port| (path.hops[1], *port))
+            });
+            for (hop, port) in all {
+                assert_eq!(hop, Some((net.route)(target, port)[1]), "{seed}: {target}: {port}");
+            }
+        }
+    }
+}
+
+/// What is needed is found, and no more is looked for; where paths part one target has shown.
+#[test]
+fn a_search_ends_when_all_is_there_that_is_needed() {
+    let net = Net::new(leaf_spine(7, 16));
+    let some = |through: Vec<Ipv4Addr>, ports| Need { through, ports };
+    let all: Vec<Need> = (0..16).map(|number| some(vec![spine(number)], 1)).collect();
+    for (needs, most) in [
+        (vec![some(vec![], 2)], 4.0),
+        (vec![some(vec![spine(3)], 1)], 30.0),
+        (vec![some(vec![spine(3)], 2), some(vec![spine(4)], 1)], 55.0),
+        (all, 75.0),
+    ] {
+        let mut survey = Survey::new(Rules::default(), &ports(), 1, 15);
+        expect_three(&mut survey, 15);
+        (0..15).for_each(|target| survey.need(target, needs.clone()));
+        net.drive(&mut survey);
+        for target in 0..15 {
+            let state = survey.state(target);
+            assert!(state.done && needs.iter().all(|need| state.meets(need)), "{state:?}");
+            assert_eq!(state.paths[0].hops[0], Some(leaf(0)));
+            assert_true(&net, target, &state);
+        }
+        let each = survey.count().probes as f64 / 15.0;
+        assert!(each < most, "{each} probes a target for {needs:?}");
+        // A change is noticed, and what is needed is found anew.
+        let moved = Net::new(leaf_spine(8, 16));
+        let mut again = Survey::new(Rules::default(), &ports(), 2, 15);
+        expect_three(&mut again, 15);
+        for target in 0..15 {
+            again.need(target, needs.clone());
+            again.restore(target, known(survey.state(target).traces));
+        }
+        moved.drive(&mut again);
+        let states: Vec<_> = (0..15).map(|target| again.state(target)).collect();
+        assert!(states.iter().filter(|state| state.changed > 0).count() >= 13, "{needs:?}");
+        for state in states.iter().filter(|state| state.changed > 0) {
+            assert!(needs.iter().all(|need| state.meets(need)), "{state:?}");
+        }
+        (0..15).zip(&states).for_each(|(target, state)| {
+            if state.changed > 0 {
+                assert_true(&moved, target, state)
+            }
+        });
+    }
+}
+
+/// A path that nobody takes any more ends a search as it ever did.
+#[test]
+fn what_cannot_be_found_is_not_looked_for_forever() {
+    let net = Net::new(leaf_spine(7, 4));
+    let mut survey = Survey::new(Rules::default(), &ports(), 1, 1);
+    survey.expect(0, 3);
+    survey.need(0, vec![Need { through: vec![spine(9)], ports: 1 }]);
+    net.drive(&mut survey);
+    let state = survey.state(0);
+    assert!(state.done && state.paths.len() == 4 && state.traces.len() < 60, "{state:?}");
 }

@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use weft_balance::enforce::{Ends, FiveTuple, HashFunction, Hashing, links_from, uplink_of};
 use weft_config::Origin;
 use weft_discover::simulated::{Answers, Switches};
-use weft_discover::{Count, Rules, Survey};
-use weft_fabric::Fabric;
+use weft_discover::{Count, Need, Rules, Survey};
+use weft_fabric::{Fabric, PathId};
 use weft_units::{Draw, HostId, SwitchId, Time};
 
 /// The name of a hash that is not linear: every flow takes a hop at random, always the same.
@@ -31,6 +31,8 @@ pub struct Trial<'a> {
     pub source: HostId,
     /// For whom it looks.
     pub targets: &'a [HostId],
+    /// Of each target the ids of paths that are needed (`None`: any) and how many ports; empty: all.
+    pub needs: Vec<Vec<(Option<u16>, u32)>>,
     /// How switches answer.
     pub answers: Answers,
     /// Uplinks of the source's leaf whose switches never answer.
@@ -65,6 +67,8 @@ pub struct TriedTarget {
     pub wrong: u32,
     /// Whether the hash was found to be linear.
     pub linear: bool,
+    /// Whether all is there that is needed, or all paths.
+    pub complete: bool,
 }
 
 impl Trial<'_> {
@@ -102,11 +106,22 @@ impl Trial<'_> {
         let mut survey = Survey::new(self.rules, &ports, self.seed, self.targets.len());
         for (number, dst) in (0..).zip(self.targets) {
             survey.expect(number, (self.fabric.hops(self.source, *dst) - 1) as u8);
+            let needs = self.needs.get(number as usize).into_iter().flatten();
+            survey.need(number, needs.map(|need| self.need(*dst, *need)).collect());
         }
         let time = Switches::new(&route, answers, self.seed).drive(&mut survey, LONGEST);
         let targets = (0..).zip(self.targets);
-        let targets = targets.map(|(number, dst)| tried(&survey, (number, *dst), &route));
+        let targets = targets.map(|(number, dst)| self.tried(&survey, (number, *dst), &route));
         Ok(Tried { time, count: survey.count(), targets: targets.collect() })
+    }
+
+    /// A switch is called by the link over which it is asked.
+    fn need(&self, dst: HostId, (path, ports): (Option<u16>, u32)) -> Need {
+        let links =
+            path.map(|id| self.fabric.trace(self.source, dst, PathId(id))).unwrap_or_default();
+        let up = (links.len().saturating_sub(2)) / 2;
+        let through = links.iter().skip(1).take(up).map(|link| Ipv4Addr::from(link.0));
+        Need { through: through.collect(), ports }
     }
 
     fn function(&self) -> Result<Option<HashFunction>, ExperimentError> {
@@ -121,32 +136,40 @@ impl Trial<'_> {
         let what = format!("{:?} is not known; use {MIXED}, {known}", self.hash);
         Err(ExperimentError::new("hash", Origin::Unknown, what))
     }
-}
 
-fn tried(
-    survey: &Survey,
-    (number, dst): (u32, HostId),
-    route: &dyn Fn(u32, u16) -> Vec<Ipv4Addr>,
-) -> TriedTarget {
-    let state = survey.state(number);
-    let (mut predicted, mut wrong) = (0, 0);
-    for path in &state.paths {
-        predicted += path.predicted.len() as u32;
-        let is_other = |port: &&u16| {
-            let real = route(number, **port);
-            let differs = |(named, real): (&Option<Ipv4Addr>, &Ipv4Addr)| {
-                named.is_some_and(|named| named != *real)
+    fn tried(
+        &self,
+        survey: &Survey,
+        (number, dst): (u32, HostId),
+        route: &dyn Fn(u32, u16) -> Vec<Ipv4Addr>,
+    ) -> TriedTarget {
+        let state = survey.state(number);
+        let (mut predicted, mut wrong) = (0, 0);
+        for path in &state.paths {
+            predicted += path.predicted.len() as u32;
+            let is_other = |port: &&u16| {
+                let real = route(number, **port);
+                let differs = |(named, real): (&Option<Ipv4Addr>, &Ipv4Addr)| {
+                    named.is_some_and(|named| named != *real)
+                };
+                path.hops.iter().zip(&real).any(differs)
             };
-            path.hops.iter().zip(&real).any(differs)
+            wrong += path.ports.iter().chain(&path.predicted).filter(is_other).count() as u32;
+        }
+        let needs = self.needs.get(number as usize).into_iter().flatten();
+        let mut needs = needs.map(|need| self.need(dst, *need)).peekable();
+        let complete = match needs.peek() {
+            Some(_) => needs.all(|need| state.meets(&need)),
+            None => state.paths.len() == self.fabric.path_set(self.source, dst).len() as usize,
         };
-        wrong += path.ports.iter().chain(&path.predicted).filter(is_other).count() as u32;
-    }
-    TriedTarget {
-        dst,
-        paths: state.paths.len() as u32,
-        ports: state.traces.len() as u32,
-        predicted,
-        wrong,
-        linear: state.linear,
+        TriedTarget {
+            dst,
+            paths: state.paths.len() as u32,
+            ports: state.traces.len() as u32,
+            predicted,
+            wrong,
+            linear: state.linear,
+            complete,
+        }
     }
 }

@@ -10,7 +10,7 @@ use weft_config::cluster::{self, Cluster, Protocol};
 use weft_config::paths_file::{PathsFile, SourcePaths};
 use weft_config::plan_file::to_json;
 use weft_discover::simulated::Answers;
-use weft_discover::{Rules, Survey};
+use weft_discover::{Need, Rules, Survey};
 use weft_experiment::discovery::Trial;
 use weft_probe::{Prober, Traffic};
 use weft_units::{HostId, Time};
@@ -50,11 +50,11 @@ impl From<Asked> for Rules {
 }
 
 /// Finds out which source ports of this host take which paths to `targets`, which are so many switches away,
-/// if `hops` says so of them. `known` is a table of before,
-/// as JSON: targets that were done are checked, others go on. `tell` gets the table so far, as JSON, once a
+/// if `hops` says so of them, and of which `needs` are needed, if it says so: addresses of switches, and how
+/// many ports shall meet them. `known` is a table of before, as JSON: targets that were done are checked, others go on. `tell` gets the table so far, as JSON, once a
 /// second, and says whether to go on.
 #[pyfunction]
-#[pyo3(signature = (source, targets, *, hops, protocol, port, dscp, ports, seed, rules,
+#[pyo3(signature = (source, targets, *, hops, needs, protocol, port, dscp, ports, seed, rules,
     known=None, tell=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn discover(
@@ -62,6 +62,7 @@ pub(crate) fn discover(
     source: &str,
     targets: Vec<String>,
     hops: Vec<u8>,
+    needs: Vec<Vec<(Vec<String>, u32)>>,
     protocol: &str,
     port: u16,
     dscp: u8,
@@ -79,6 +80,13 @@ pub(crate) fn discover(
     let all: Vec<u16> = (ports.0..=ports.1).collect();
     let mut survey = Survey::new(rules.into(), &all, seed, targets.len());
     (0..).zip(hops).for_each(|(target, hops)| survey.expect(target, hops));
+    for (target, needs) in (0..).zip(needs) {
+        let one = |(through, ports): (Vec<String>, u32)| {
+            let through = through.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
+            Ok(Need { through, ports })
+        };
+        survey.need(target, needs.into_iter().map(one).collect::<PyResult<_>>()?);
+    }
     if let Some(known) = known {
         let table = PathsFile::read(known, "known").map_err(wrong)?;
         restore(&mut survey, source, &targets, &table);
@@ -124,7 +132,7 @@ fn restore(survey: &mut Survey, source: Ipv4Addr, targets: &[Ipv4Addr], table: &
     let mine = table.sources.iter().filter(|one| one.address == source);
     for known in mine.flat_map(|one| &one.targets) {
         if let Some(target) = targets.iter().position(|one| *one == known.address) {
-            survey.restore(target as u32, known.hops, known.traces(), known.done);
+            survey.restore(target as u32, known.known());
         }
     }
 }
@@ -156,16 +164,18 @@ pub(crate) fn named_paths(
     Ok((rows, found.strangers.iter().map(ToString::to_string).collect(), found.unnamed))
 }
 
-/// What it would cost a host of a cluster to discover its paths over simulated switches.
+/// What it would cost a host of a cluster to discover its paths over simulated switches; `needs` has for each
+/// target path ids (none: any path) and how many ports are needed, if not all.
 #[pyfunction]
-#[pyo3(signature = (cluster_json, source, targets, *, hash, seed, burst, per_second, silent, lost, target_answers,
-    round_trip_s, rules))]
+#[pyo3(signature = (cluster_json, source, targets, *, needs, hash, seed, burst, per_second, silent, lost,
+    target_answers, round_trip_s, rules))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn simulate_discovery<'py>(
     py: Python<'py>,
     cluster_json: &str,
     source: u32,
     targets: Vec<u32>,
+    needs: Vec<Vec<(Option<u16>, u32)>>,
     hash: &str,
     seed: u64,
     burst: u64,
@@ -190,7 +200,8 @@ pub(crate) fn simulate_discovery<'py>(
     let fabric = &links.fabric;
     let source = HostId(source);
     let rules = rules.into();
-    let trial = Trial { fabric, hash, seed, source, targets: &targets, answers, silent, rules };
+    let trial =
+        Trial { fabric, hash, seed, source, targets: &targets, needs, answers, silent, rules };
     let found = py.detach(|| trial.run()).map_err(wrong)?;
     let out = PyDict::new(py);
     out.set_item("seconds", found.time.map(Time::as_secs_f64))?;
@@ -206,6 +217,7 @@ pub(crate) fn simulate_discovery<'py>(
         row.set_item("predicted", one.predicted)?;
         row.set_item("wrong", one.wrong)?;
         row.set_item("linear", one.linear)?;
+        row.set_item("complete", one.complete)?;
         rows.append(row)?;
     }
     out.set_item("targets", rows)?;

@@ -400,6 +400,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(bench::check_environment, module)?)?;
     module.add_function(wrap_pyfunction!(planning::make_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::path_needs, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_for_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(planning::enforced, module)?)?;
     module.add_function(wrap_pyfunction!(planning::check_plan, module)?)?;

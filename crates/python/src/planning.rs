@@ -38,6 +38,30 @@ pub(crate) fn make_plan(
     py.detach(|| planning::make(&request).map(|plan| plan_file::to_json(&plan))).map_err(wrong)
 }
 
+/// The paths that a job takes between hosts in different racks, by column: what it needs of discovered ports.
+#[pyfunction]
+pub(crate) fn path_needs<'py>(
+    py: Python<'py>,
+    cluster: (String, String, String),
+    job: (String, String, String),
+    scheme: &str,
+    seed: u64,
+    overrides: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (cluster, job) = (text(&cluster)?, text(&job)?);
+    let overrides = &overrides;
+    let (most_subflows, paths) = (0, None);
+    let request = PlanRequest { cluster, job, scheme, seed, overrides, most_subflows, paths };
+    let found = py.detach(|| planning::path_needs(&request)).map_err(wrong)?;
+    let rows = vec![
+        ("src", Column::U32(found.src)),
+        ("dst", Column::U32(found.dst)),
+        ("path", Column::U32(found.path)),
+        ("subflows", Column::U32(found.subflows)),
+    ];
+    columns(py, rows)
+}
+
 fn text((text, format, source): &(String, String, String)) -> PyResult<Text<'_>> {
     let format = if format == "short" { None } else { Some(format_named(format)?) };
     Ok(Text { text, format, source })

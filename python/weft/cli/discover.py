@@ -12,10 +12,13 @@ import typer
 from weft.cli import completion, options
 
 if TYPE_CHECKING:
-    from weft.cluster import Cluster, Protocol
+    from weft.cluster import Cluster, Host, Protocol
+    from weft.discover.needs import Needs
     from weft.discover.survey import Survey
 
 _ROCE = 4791
+_PORTS = 4
+"""Source ports of a path, where no job says how many."""
 
 
 def discover(
@@ -58,8 +61,15 @@ def discover(
         ),
     ] = None,
     ports_per_path: Annotated[
-        int, typer.Option(min=1, max=1000, metavar="N", help="Source ports that each path gets.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Source ports that each path gets. Default: 4; with --job as many as its plan "
+            "uses at once.",
+        ),
+    ] = None,
     sure: Annotated[
         float,
         typer.Option(
@@ -102,7 +112,7 @@ def discover(
             metavar="testbed|COMMAND",
             help="Have all hosts of the cluster look, not only this one: the namespaces of the "
             'test bed that `weft testbed up` built, or a command such as "ssh {host}" that runs '
-            "weft there. --rate is then that of all hosts of a leaf.",
+            "weft there; it may end in a path of weft. --rate is then that of all hosts of a leaf.",
         ),
     ] = None,
     survey: Annotated[str | None, typer.Option("--survey", hidden=True)] = None,
@@ -110,9 +120,9 @@ def discover(
         str | None,
         typer.Option(
             metavar="KEY=VALUE,...",
-            help="Send nothing: say what it would cost a host of the cluster, by the same survey "
-            "over simulated switches. hash=mixed (or crc32, xor, toeplitz, ...), burst=6, "
-            "per-second=1 (0: no limit), silent=0, lost=0.0, seed=1.",
+            help="Send nothing: say what it would cost a host of the cluster (with --job: all of "
+            "them), by the same survey over simulated switches. hash=mixed (or crc32, xor, "
+            "toeplitz, ...), burst=6, per-second=1 (0: no limit), silent=0, lost=0.0, seed=1.",
         ),
     ] = None,
     report: Annotated[
@@ -128,7 +138,9 @@ def discover(
         typer.Option(
             *options.JOB,
             metavar="FILE|SHORTHAND",
-            help="With --report: what this job would have under planned ports, and under ECMP.",
+            help="Only what this job needs: the hosts that it sends to, and ports of the paths "
+            "that its plan takes. With --report also what it would have under these ports, and "
+            "under ECMP.",
         ),
     ] = None,
     scheme: Annotated[
@@ -161,11 +173,13 @@ def discover(
       weft discover cluster.toml --protocol tcp --json
       weft discover cluster.toml --over "ssh {host}" -o paths.json
       weft discover cluster.toml --simulate hash=crc32,per-second=10
+      weft discover cluster.toml --simulate hash=mixed --job all-to-all:size=64MB
+      weft discover cluster.toml --over "ssh {host}" --job job.toml -o paths.json
       weft discover cluster.toml -o paths.json --report --job all-reduce:size=64MB
 
     \b
-    Exit status: 0 done; 1 routing has changed since the file was made, or no switch answered;
-    2 bad input.
+    Exit status: 0 done; 1 routing has changed since the file was made, no switch answered, or some
+    hosts of --over could not look; 2 bad input.
     """
     from weft.cli.terminal import note
     from weft.discover import everywhere, local, show
@@ -179,24 +193,27 @@ def discover(
     rules = {
         "seed": seed,
         "unseen": 1 - sure,
-        "ports_per_path": ports_per_path,
+        "ports_per_path": ports_per_path or _PORTS,
         "most_ports": most_ports,
         "rate": rate,
         "time_out_s": time_out,
     }
     tell = note if sys.stderr.isatty() else _silent
     ends = (_names("--from", source), _names("--to", to))
+    needs = _needs(cluster, named, job, scheme, ports_per_path)
     if simulate is not None:
-        return _simulate(named, ends, simulate, rules, json)
+        return _simulate(named, ends, simulate, rules, needs, json)
+    failed: list[str] = []
     if over is None or cluster is None or named is None:
         if over is not None:
             raise ExperimentError("--over: needs a cluster file, whose hosts are to look")
-        wanted = _surveys(named, ends, (protocol, port), rules)
+        wanted = _surveys(named, ends, (protocol, port), rules, needs)
         found = local.run(wanted, output, fresh, tell)
         sources = [one.source for one in wanted]
     else:
-        of_hosts = everywhere.surveys(named, *ends, protocol, port, rules)
-        found = everywhere.run(cluster, over, of_hosts, output, fresh, tell)
+        who = _pairs(named, ends, needs, everyone=True)
+        of_hosts = everywhere.surveys(named, who, protocol, port, rules, needs)
+        found, failed = everywhere.run(cluster, over, of_hosts, output, fresh, tell)
         sources = [one.source for _, one in of_hosts]
     if report:
         _report(cluster, named, found, job, scheme, json)
@@ -206,7 +223,46 @@ def discover(
         print(show.table(found, sources, named, paths))
         if output is not None:
             print(f"\n{output}")
-    return 1 if local.changed(found, sources) or not tables.answered(found, sources) else 0
+    for line in failed:
+        print(f"weft: --over: {line}", file=sys.stderr)
+    incomplete = failed or not tables.answered(found, _those(found, sources))
+    return 1 if local.changed(found, sources) or incomplete else 0
+
+
+def _those(found: dict[str, Any], sources: list[str]) -> list[str]:
+    """The sources that are in a table."""
+    return [one["address"] for one in found["sources"] if one["address"] in sources]
+
+
+def _needs(
+    path: Path | None, cluster: Cluster | None, job: str | None, scheme: str, ports: int | None
+) -> Needs | None:
+    """What a job needs; None: all paths."""
+    from weft.discover import needs
+    from weft.errors import ExperimentError
+
+    if job is None:
+        return None
+    if path is None or cluster is None:
+        raise ExperimentError("--job: needs a cluster file, on which it is planned; name one")
+    return needs.of_job(path, cluster, job, scheme, ports)
+
+
+def _pairs(
+    cluster: Cluster,
+    ends: tuple[list[str] | None, list[str] | None],
+    job: Needs | None,
+    everyone: bool,
+) -> list[tuple[Host, list[Host]]]:
+    """Who looks for whom: hosts that are named, else all (`everyone`) or what this machine is."""
+    from weft.discover import peers
+
+    sources, targets = ends
+    if sources is not None:
+        mine = peers.named(cluster, sources)
+    else:
+        mine = list(cluster.hosts) if everyone else peers.own(cluster)
+    return peers.pairs(cluster, mine, targets, job)
 
 
 def _simulate(
@@ -214,23 +270,27 @@ def _simulate(
     ends: tuple[list[str] | None, list[str] | None],
     switches: str,
     rules: dict[str, Any],
+    job: Needs | None,
     json: bool,
 ) -> int:
-    """Print what a survey would cost one host: the first of `--from`, else of the cluster."""
-    from weft.discover import peers, simulate
+    """Print what a survey would cost one host: the first of `--from`, else of the cluster.
+
+    With a job: what it would cost all hosts.
+    """
+    from weft.discover import simulate
     from weft.errors import ExperimentError
 
     if cluster is None:
         raise ExperimentError("--simulate: needs a cluster file; name one")
-    sources, targets = ends
-    source = peers.named(cluster, sources)[0] if sources else cluster.hosts[0]
-    wanted = list(cluster.hosts) if targets is None else peers.named(cluster, targets)
-    to = peers.towards(source, wanted)
-    if not to:
-        raise ExperimentError("--simulate: no target is in another rack; name others with --to")
     answers = simulate.switches(switches)
-    found = simulate.run(cluster, source, to, answers, {**rules, "seed": answers["seed"]})
-    print(json_.dumps(found, indent=1) if json else simulate.text(found))
+    rules = {**rules, "seed": answers["seed"]}
+    pairs = _pairs(cluster, ends, job, everyone=True)
+    if job is None:
+        found = simulate.run(cluster, *pairs[0], answers, rules)
+        print(json_.dumps(found, indent=1) if json else simulate.text(found))
+    else:
+        whole = simulate.of_job(cluster, pairs, answers, rules, job)
+        print(json_.dumps(whole, indent=1) if json else simulate.text_of_job(whole))
     return 0
 
 
@@ -273,6 +333,7 @@ def _surveys(
     ends: tuple[list[str] | None, list[str] | None],
     traffic: tuple[Protocol | None, int | None],
     rules: dict[str, Any],
+    job: Needs | None,
 ) -> list[Survey]:
     """A survey for each source."""
     from weft.discover import peers
@@ -281,7 +342,8 @@ def _surveys(
 
     (sources, targets), (protocol, port) = ends, traffic
     if cluster is not None:
-        return peers.surveys(cluster, sources, targets, protocol, port, rules)
+        pairs = _pairs(cluster, ends, job, everyone=False)
+        return [one for _, one in peers.surveys(cluster, pairs, protocol, port, rules, job)]
     if not targets:
         raise ExperimentError("discover: no targets; name a cluster file, or addresses with --to")
     addresses = [peers.address(one, "--to") for one in targets]

@@ -10,14 +10,15 @@ import dataclasses
 import json
 import shlex
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from weft.cluster import Cluster, Host, Protocol
 from weft.discover import peers, table
+from weft.discover.needs import Needs
 from weft.discover.survey import Survey
 from weft.discover.table import Table
 from weft.errors import ExperimentError
@@ -26,32 +27,33 @@ TESTBED = "testbed"
 """The word for the standing test bed of the cluster file."""
 
 _REMOTE = ("weft", "discover", "--survey", "-")
-_SIDE_BY_SIDE = 64
-"""Hosts that look at the same time."""
+_SIDE_BY_SIDE = 256
+"""Hosts that look at the same time, over all leaves."""
+_FORKS = 64
+"""The same on a test bed, which is this machine."""
+_NO_COMMAND = 127
+"""How shells end that find no command."""
 
 
 def surveys(
     cluster: Cluster,
-    sources: Sequence[str] | None,
-    targets: Sequence[str] | None,
+    wanted: Sequence[tuple[Host, list[Host]]],
     protocol: Protocol | None,
     port: int | None,
     rules: Mapping[str, Any],
+    job: Needs | None = None,
 ) -> list[tuple[Host, Survey]]:
-    """A survey for every host, or for those that are named; the rate is that of a leaf."""
-    mine = list(cluster.hosts) if sources is None else peers.named(cluster, sources)
-    wanted = list(cluster.hosts) if targets is None else peers.named(cluster, targets)
-    below = Counter(host.leaf for host in mine)
-    found = []
-    for host in mine:
-        to = peers.towards(host, wanted)
-        if to:
-            one = peers.survey_of(cluster, host, to, protocol, port, rules)
-            rate = max(one.rate / below[host.leaf], 0.1)
-            found.append((host, dataclasses.replace(one, rate=rate)))
-    if not found:
-        raise ExperimentError("discover: no two of the hosts are in different racks")
-    return found
+    """A survey for each host that looks (`peers.pairs`); the rate is that of a switch."""
+    rates = peers.rates(cluster, wanted, rules, job, slots([host for host, _ in wanted]))
+    return [
+        (host, dataclasses.replace(one, rate=rates[host.number]))
+        for host, one in peers.surveys(cluster, wanted, protocol, port, rules, job)
+    ]
+
+
+def slots(looking: Sequence[Host]) -> int:
+    """Hosts of a leaf that look at the same time."""
+    return max(_SIDE_BY_SIDE // len({host.leaf for host in looking}), 1)
 
 
 def run(
@@ -61,8 +63,14 @@ def run(
     path: Path | None,
     fresh: bool,
     tell: Callable[[str], None],
-) -> Table:
-    """Have hosts look; the table of all of them, which `path` keeps host by host."""
+) -> tuple[Table, list[str]]:
+    """Have hosts look; the table of all of them, which `path` keeps host by host.
+
+    And of each host that could not: its name and why.
+
+    Raises:
+        ExperimentError: None of them could, or the command is wrong.
+    """
     first = wanted[0][1]
     found = table.new(first.protocol, first.port)
     if path is not None and not fresh:
@@ -71,12 +79,20 @@ def run(
     results = (
         _over_testbed(cluster, wanted, known) if over == TESTBED else _over(over, wanted, known)
     )
+    failed: list[str] = []
     for number, source in enumerate(results):
+        if isinstance(source, str):
+            failed.append(source)
+            continue
         tell(f"{number + 1} of {len(wanted)} hosts: {source['address']}")
         table.put(found, source)
         if path is not None:
             table.write(found, path)
-    return found
+    failed.sort()
+    if len(failed) == len(wanted):
+        more = f" (and so on: none of {len(failed)} hosts)" if len(failed) > 1 else ""
+        raise ExperimentError(f"--over: {failed[0]}{more}")
+    return found, failed
 
 
 def _over_testbed(
@@ -90,32 +106,53 @@ def _over_testbed(
         raise ExperimentError(
             f"--over testbed: {cluster}: nothing is up; weft testbed up {cluster} builds it"
         )
-    for start in range(0, len(wanted), _SIDE_BY_SIDE):
-        some = wanted[start : start + _SIDE_BY_SIDE]
+    for start in range(0, len(wanted), _FORKS):
+        some = wanted[start : start + _FORKS]
         yield from discovery.run(some, standing[0].prefix, known)
 
 
 def _over(
     template: str, wanted: Sequence[tuple[Host, Survey]], known: Table | None
-) -> Iterator[dict[str, Any]]:
-    def one(of: tuple[Host, Survey]) -> dict[str, Any]:
-        host, survey = of
-        mine = table.only(known, survey.source) if known else None
-        return _remote(_command(template, host), survey, mine)
+) -> Iterator[dict[str, Any] | str]:
+    """What each host has found, as they end; or a line that says why it has not."""
+    most = slots([host for host, _ in wanted])
+    commands = [(host, survey, _command(template, host)) for host, survey in wanted]
 
-    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        yield from pool.map(one, wanted)
+    def one(host: Host, survey: Survey, command: list[str]) -> dict[str, Any] | str:
+        mine = table.only(known, survey.source) if known else None
+        try:
+            return _remote(command, survey, mine)
+        except _RemoteError as error:
+            return f"{host.name}: {' '.join(command[:-2])}: {error}"
+
+    with ExitStack() as stack:
+        # A leaf bears so much, whoever else looks.
+        pools: dict[int, ThreadPoolExecutor] = {}
+        futures = []
+        for host, survey, command in commands:
+            if host.leaf not in pools:
+                pools[host.leaf] = stack.enter_context(ThreadPoolExecutor(most))
+            futures.append(pools[host.leaf].submit(one, host, survey, command))
+        for future in as_completed(futures):
+            yield future.result()
 
 
 def _command(template: str, host: Host) -> list[str]:
     try:
         text = template.format(host=host.name, address=host.address, node=host.node)
-        return [*shlex.split(text), *_REMOTE]
+        words = shlex.split(text)
     except (KeyError, IndexError, ValueError):
         raise ExperimentError(
             f"--over: {template!r}: write a command that runs another one on a host, as "
             '"ssh {host}"; there are {host}, {address} and {node}'
         ) from None
+    # Its own path of weft: shells that nobody sits at look into few folders.
+    own = words and Path(words[-1]).name == "weft"
+    return [*words, *(_REMOTE[1:] if own else _REMOTE)]
+
+
+class _RemoteError(Exception):
+    """A host could not look; why, in a line."""
 
 
 def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict[str, Any]:
@@ -129,15 +166,17 @@ def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict
         raise ExperimentError(
             f"--over: {command[0]}: {(error.strerror or 'cannot be run').lower()}; name a command"
         ) from None
+    said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    if done.returncode == _NO_COMMAND:
+        raise _RemoteError(f'{said}; install it there, or say where it is: "ssh {{host}} DIR/weft"')
     if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExperimentError(f"--over: {' '.join(command[:-2])}: {said}")
+        raise _RemoteError(said.removeprefix("error: "))
     try:
-        return dict(json.loads(done.stdout))
-    except ValueError:
-        raise ExperimentError(
-            f"--over: {' '.join(command[:-2])}: answers {done.stdout[:80]!r}; is the same version "
-            "of weft there?"
+        # Shells may say something before.
+        return dict(json.loads(done.stdout.splitlines()[-1]))
+    except (ValueError, IndexError):
+        raise _RemoteError(
+            f"answers {done.stdout[-80:]!r}; is the same version of weft there?"
         ) from None
 
 
@@ -149,5 +188,8 @@ def serve(text: str) -> str:
         given = json.loads(text)
         one, known = survey.from_json(given["survey"]), given["known"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ExperimentError(f"--survey: not as weft discover --over sends it ({error})") from None
+        raise ExperimentError(
+            f"--survey: not as weft discover --over sends it ({error}); have the same version of "
+            "weft at both ends"
+        ) from None
     return json.dumps(survey.run(one, known))

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.cluster import Cluster, Host, Protocol
+from weft.discover import needs
+from weft.discover.needs import Needs
 from weft.discover.survey import LAST_PORT, Survey
 from weft.errors import ExperimentError
 
@@ -92,31 +94,51 @@ def source_towards(target: str) -> str:
         return str(one.getsockname()[0])
 
 
-def surveys(
+def pairs(
     cluster: Cluster,
-    sources: Sequence[str] | None,
+    mine: Sequence[Host],
     targets: Sequence[str] | None,
-    protocol: Protocol | None,
-    port: int | None,
-    rules: Mapping[str, Any],
-) -> list[Survey]:
-    """A survey for each source of a cluster: those named, or what this machine is.
+    job: Needs | None = None,
+) -> list[tuple[Host, list[Host]]]:
+    """Who of `mine` looks for whom: all in other racks, those named, those that a job sends to.
 
     Raises:
         ExperimentError: A name is none of the cluster's, or there is nobody to look for.
     """
-    mine = own(cluster) if sources is None else named(cluster, sources)
     wanted = cluster.hosts if targets is None else named(cluster, targets)
-    found = [
-        survey_of(cluster, host, towards(host, wanted), protocol, port, rules) for host in mine
-    ]
-    found = [one for one in found if one.targets]
+    found = []
+    for host in mine:
+        to = towards(host, wanted)
+        if job is not None:
+            to = [one for one in to if one.number in job.get(host.number, ())]
+        if to:
+            found.append((host, to))
+    if not found and job is not None:
+        raise ExperimentError(
+            "discover: the job sends nothing from these hosts to other racks, and within a rack "
+            "there is one path; name others with --from and --to, or leave --job out"
+        )
     if not found:
         raise ExperimentError(
             "discover: no target is in another rack, and within a rack there is one path; name "
             "others with --to"
         )
     return found
+
+
+def surveys(
+    cluster: Cluster,
+    wanted: Sequence[tuple[Host, list[Host]]],
+    protocol: Protocol | None,
+    port: int | None,
+    rules: Mapping[str, Any],
+    job: Needs | None = None,
+) -> list[tuple[Host, Survey]]:
+    """A survey for each host that looks for others (`pairs`)."""
+    return [
+        (host, survey_of(cluster, host, to, protocol, port, rules, (job or {}).get(host.number)))
+        for host, to in wanted
+    ]
 
 
 def survey_of(
@@ -126,9 +148,11 @@ def survey_of(
     protocol: Protocol | None,
     port: int | None,
     rules: Mapping[str, Any],
+    wanted: Mapping[int, Sequence[needs.Need]] | None = None,
 ) -> Survey:
-    """The survey of one host of a cluster."""
+    """The survey of one host of a cluster; `wanted`: what is needed of each target."""
     links = cluster.uplinks.get(f"leaf-{source.leaf}", ())
+    needed = wanted or {}
     last = min(cluster.last_port, LAST_PORT)
     return Survey(
         source.address,
@@ -136,11 +160,42 @@ def survey_of(
         protocol or cluster.protocol,
         port or cluster.port,
         hops=tuple(_switches(cluster, source, host) for host in targets),
+        needs=[
+            needs.through(cluster, source, host, needed.get(host.number, ()))
+            for host in (targets if needed else ())
+        ],
         dscp=cluster.dscp,
         ports=(cluster.first_port, last),
         expected=sum(link.state != "down" for link in links),
         **rules,
     )
+
+
+def rates(
+    cluster: Cluster,
+    wanted: Sequence[tuple[Host, Sequence[Host]]],
+    rules: Mapping[str, Any],
+    job: Needs | None = None,
+    most: int | None = None,
+) -> dict[int, float]:
+    """Probes a second of each host, by number, so that no switch is asked more than the rate says.
+
+    Hosts of a leaf share what it may send, by how much each has to ask; where only `most` of them
+    look at the same time, in equal parts.
+    """
+    whole = needs.of_leaf(cluster, [host for host, _ in wanted], rules["rate"])
+    shares: dict[int, dict[int, float]] = {}
+    for host, to in wanted:
+        mine = (job or {}).get(host.number, {})
+        each = (needs.probes(cluster, host, mine.get(one.number, ()), 0.05) for one in to)
+        shares.setdefault(host.leaf, {})[host.number] = sum(each)
+    found = {}
+    for of_leaf in shares.values():
+        total = sum(of_leaf.values())
+        for number, share in of_leaf.items():
+            part = share / total if most is None or len(of_leaf) <= most else 1 / most
+            found[number] = max(whole * part, 0.1)
+    return found
 
 
 def _switches(cluster: Cluster, source: Host, target: Host) -> int:

@@ -59,7 +59,7 @@ def _source(
 
 
 def _row(target: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    counts = [len(path["ports"]) for path in target["paths"]]
+    counts = [len(_ports(path)) for path in target["paths"]]
     hops, even = target["hops"], target["max_over_mean"]
     return [
         _name(target["address"], names),
@@ -82,6 +82,8 @@ def _remark(target: Mapping[str, Any]) -> str:
         return "no switch answers"
     if target["checked"]:
         return f"as before ({target['checked']} ports asked again)"
+    if target.get("needs"):
+        return _needed(target)
     if target["hops"] and len(target["paths"]) == 1:
         return "a single path"
     if target["p_value"] is not None and target["p_value"] < _UNEVEN:
@@ -89,15 +91,33 @@ def _remark(target: Mapping[str, Any]) -> str:
     return ""
 
 
+def _ports(path: Mapping[str, Any]) -> list[int]:
+    """The ports of a path, those that were asked first."""
+    return [*path["ports"], *path.get("predicted", ())]
+
+
+def _needed(target: Mapping[str, Any]) -> str:
+    """Whether all is there that a job needs."""
+    missing = sum(not _meets(target, need) for need in target["needs"])
+    return f"{missing} paths that the job takes have too few ports" if missing else "as needed"
+
+
+def _meets(target: Mapping[str, Any], need: Mapping[str, Any]) -> bool:
+    leads = (path for path in target["paths"] if set(need["through"]) <= set(path["hops"]))
+    ports: int = need["ports"]
+    return sum(len(_ports(path)) for path in leads) >= ports
+
+
 def _paths(source: Mapping[str, Any], target: Mapping[str, Any], via: Via) -> Iterator[str]:
-    total = sum(len(path["ports"]) for path in target["paths"])
+    total = sum(len(_ports(path)) for path in target["paths"])
     rows = [["switches", "share", "ports", ""]]
     for path in target["paths"]:
         hops = " ".join(hop or "*" for hop in path["hops"])
-        named_as = via.get((source["address"], target["address"], path["ports"][0]), "")
-        some = " ".join(str(port) for port in path["ports"][:_PORTS])
-        more = " ..." if len(path["ports"]) > _PORTS else ""
-        count = len(path["ports"])
+        ports = _ports(path)
+        count = len(ports)
+        named_as = via.get((source["address"], target["address"], ports[0]), "")
+        some = " ".join(str(port) for port in ports[:_PORTS])
+        more = " ..." if count > _PORTS else ""
         rows.append(
             [hops, f"{count / total:.2f}", str(count), f"{some}{more}  {named_as}".rstrip()]
         )

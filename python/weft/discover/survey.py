@@ -30,6 +30,9 @@ class Survey:
     """Its destination port."""
     hops: tuple[int, ...] = ()
     """Switches on the way to each target; empty: not known."""
+    needs: list[list[tuple[list[str], int]]] = dataclasses.field(default_factory=list)
+    """What each target needs: addresses of switches, and how many ports shall meet them; empty: all
+    paths."""
     dscp: int = 0
     ports: tuple[int, int] = (FIRST_PORT, LAST_PORT)
     """The first and the last source port."""
@@ -72,7 +75,9 @@ class Survey:
 
 def from_json(table: Mapping[str, Any]) -> Survey:
     """The survey that `as_json` wrote."""
-    return Survey(**{**table, "ports": tuple(table["ports"]), "hops": tuple(table["hops"])})
+    needs = [[(list(hops), count) for hops, count in one] for one in table["needs"]]
+    ends = {"ports": tuple(table["ports"]), "hops": tuple(table["hops"])}
+    return Survey(**{**table, **ends, "needs": needs})
 
 
 def run(
@@ -92,6 +97,7 @@ def run(
         survey.source,
         survey.targets,
         hops=list(survey.hops),
+        needs=survey.needs,
         protocol=survey.protocol,
         port=survey.port,
         dscp=survey.dscp,

@@ -1,6 +1,6 @@
 //! A cluster and a job to the text of a plan file.
 
-use super::{Result, found_ports, hosts, plan, subflows, wrong};
+use super::{Result, found_ports, hosts, network, plan, subflows, wrong};
 use crate::expand::{Request, expand};
 use crate::experiment::Resolved;
 use crate::overrides::{ShortKind, shorthand};
@@ -55,8 +55,24 @@ const JOB: [&str; 7] = ["title", "notes", "workload", "balance", "transport", "p
 /// # Errors
 /// The first mistake: file, key and mend; or why the scheme cannot be planned.
 pub fn make(request: &PlanRequest<'_>) -> Result<PlanFile> {
+    let enforce = if request.paths.is_some() { Enforce::Discovered } else { Enforce::Segments };
+    let Resolve { title, table, experiment, cluster } = resolve(request, enforce)?;
+    assemble(request, title, &table, &experiment, cluster)
+}
+
+/// What a request says.
+pub(super) struct Resolve {
+    title: String,
+    table: Table,
+    pub(super) experiment: Resolved,
+    pub(super) cluster: Cluster,
+}
+
+/// Reads a request; paths are enforced so unless the job says otherwise.
+pub(super) fn resolve(request: &PlanRequest<'_>, enforce: Enforce) -> Result<Resolve> {
     let place = cluster_table(&request.cluster)?;
-    let composed = compose(&place, request).map_err(|error| error.in_source(request.job.source))?;
+    let composed =
+        compose(&place, request, enforce).map_err(|error| error.in_source(request.job.source))?;
     let source = request.job.source;
     let runs = expand(&Request {
         text: &Value::Table(composed).to_json(),
@@ -76,7 +92,7 @@ pub fn make(request: &PlanRequest<'_>) -> Result<PlanFile> {
         now.set(key, run.experiment.get(key).cloned().unwrap_or_else(empty));
     }
     let (cluster, _) = cluster::of_table(&now, "cluster", request.seed)?;
-    assemble(request, runs.title, &run.experiment, &experiment, cluster)
+    Ok(Resolve { title: runs.title, table: run.experiment.clone(), experiment, cluster })
 }
 
 fn assemble(
@@ -86,7 +102,9 @@ fn assemble(
     experiment: &Resolved,
     cluster: Cluster,
 ) -> Result<PlanFile> {
-    let mut planned = plan(experiment, request.seed, request.most_subflows)?;
+    // Ports of a table are nowhere but in the plan.
+    let most = if request.paths.is_some() { u64::MAX } else { request.most_subflows };
+    let mut planned = plan(experiment, request.seed, most)?;
     let enforce = enforced(experiment);
     if let Some(paths) = &request.paths {
         let table = PathsFile::read(paths.text, paths.source)?;
@@ -97,7 +115,8 @@ fn assemble(
                  scheme that has it"
             )));
         }
-        found_ports::give(&mut planned.steps, &cluster, &table).map_err(wrong)?;
+        let network = network(experiment, request.seed)?;
+        found_ports::give(&mut planned.steps, &cluster, &table, &network).map_err(wrong)?;
     }
     let segments = match enforce {
         "segments" => port_segments(&cluster, experiment.balance.scheme.info())?,
@@ -203,7 +222,7 @@ fn cluster_table(from: &Text<'_>) -> Result<Table> {
 }
 
 /// The experiment that a cluster and a job are.
-fn compose(place: &Table, request: &PlanRequest<'_>) -> Result<Table> {
+fn compose(place: &Table, request: &PlanRequest<'_>, enforce: Enforce) -> Result<Table> {
     let job = job_table(place, &request.job)?;
     let mut table = Table::new();
     for key in ["title", "workload", "transport"] {
@@ -211,7 +230,6 @@ fn compose(place: &Table, request: &PlanRequest<'_>) -> Result<Table> {
             table.set(key, item.clone());
         }
     }
-    let enforce = if request.paths.is_some() { Enforce::Discovered } else { Enforce::Segments };
     table.put("balance", balance(&job, request.scheme, enforce)?);
     for key in ["fabric", "failures"] {
         if let Some(item) = place.get(key) {

@@ -32,10 +32,12 @@ mod file;
 mod found_ports;
 mod given;
 mod hosts;
+mod needs;
 mod ports;
 
 pub use file::{PlanRequest, Text, enforced, host_table, make, segments_for};
 pub use given::{Given, GivenStep, given};
+pub use needs::{PathNeeds, path_needs};
 pub use ports::{QueuePairs, port_loads};
 
 type Result<T> = std::result::Result<T, ExperimentError>;

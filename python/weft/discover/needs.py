@@ -1,0 +1,108 @@
+"""What a job needs of discovered paths: who sends to whom over which paths, and how many ports.
+
+Where a host has so many messages that each takes few of its paths, any path will do: a plan fits
+messages to paths that are known (`weft plan --paths`). Else each path of the plan needs ports.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from weft import _native
+from weft.cluster import Cluster, Host
+from weft.plans import make
+from weft.study import inputs
+
+Need = tuple[int | None, int]
+"""A path id (None: any path) and how many ports."""
+Needs = Mapping[int, Mapping[int, Sequence[Need]]]
+"""By number of the sending and of the receiving host."""
+Addresses = list[tuple[list[str], int]]
+"""The same by the addresses of the switches that a path meets."""
+
+CHOICES = 2
+"""Ports for each piece of a message, where any path will do: a plan takes the better one."""
+_MANY = 4
+"""Pieces of a host for each of its paths, from which any path will do."""
+
+
+def of_job(
+    cluster_path: Path,
+    cluster: Cluster,
+    job: str,
+    scheme: str,
+    ports: int | None = None,
+    seed: int = 1,
+) -> Needs:
+    """What a job needs under a scheme; with `ports`, so many of every path that its plan takes.
+
+    Raises:
+        ExperimentError: One of the files is wrong, or the scheme takes no discovered ports.
+    """
+    work = make.job(job)
+    place = (inputs.read_text(cluster_path, "a cluster"), "toml", str(cluster_path))
+    if isinstance(work, Path):
+        text = (inputs.read_text(work, "a job"), "toml", str(work))
+    else:
+        text = (work, "short", work)
+    found = _native.path_needs(place, text, scheme, seed, [])
+    rows = zip(*(found[name].tolist() for name in ("src", "dst", "path", "subflows")), strict=True)
+    exact: dict[int, dict[int, list[Need]]] = {}
+    for src, dst, path, subflows in rows:
+        exact.setdefault(src, {}).setdefault(dst, []).append((path, max(subflows, ports or 1)))
+    if ports is not None:
+        return exact
+    return {src: _loosened(cluster, src, to) for src, to in exact.items()}
+
+
+def _loosened(cluster: Cluster, src: int, to: dict[int, list[Need]]) -> dict[int, list[Need]]:
+    """Any path instead of those of the plan, where a host has many pieces for each of its paths."""
+    pieces = sum(count for needs in to.values() for _, count in needs)
+    if pieces < _MANY * paths(cluster, cluster.hosts[src]):
+        return to
+    return {dst: [(None, CHOICES * sum(count for _, count in all_))] for dst, all_ in to.items()}
+
+
+def paths(cluster: Cluster, host: Host) -> int:
+    """The most paths that a host has to another rack."""
+    links = cluster.uplinks.get(f"leaf-{host.leaf}", ())
+    above = (len(cluster.uplinks.get(link.upper, ())) or 1 for link in links)
+    return max(sum(above), 1)
+
+
+def through(cluster: Cluster, src: Host, dst: Host, needs: Sequence[Need]) -> Addresses:
+    """The same needs by the addresses from which switches answer."""
+    return [(_addresses(cluster, src, dst, path), count) for path, count in needs]
+
+
+def _addresses(cluster: Cluster, src: Host, dst: Host, path: int | None) -> list[str]:
+    if path is None:
+        return []
+    link = cluster.uplinks[f"leaf-{src.leaf}"][path >> 8]
+    pods = [cluster.switches[host.leaf].pod for host in (src, dst)]
+    if pods[0] == pods[1]:
+        return [link.upper_address]
+    return [link.upper_address, cluster.uplinks[link.upper][path & 255].upper_address]
+
+
+def probes(cluster: Cluster, src: Host, needs: Sequence[Need], unseen: float) -> float:
+    """About how many probes a target takes that needs this; of no needs: all paths."""
+    ways = paths(cluster, src)
+    if not needs:
+        return ways * sum(1 / share for share in range(1, ways + 1)) / (1 - unseen)
+    if needs[0][0] is None:
+        return sum(count for _, count in needs)
+    # The coupon collector's time for some of all coupons.
+    return ways * sum(1 / share for share in range(1, len(needs) + 1))
+
+
+def of_leaf(cluster: Cluster, looking: Sequence[Host], rate: float) -> float:
+    """Probes a second of a leaf at which no switch is asked more than `rate` times.
+
+    Switches above are fewer than leaves, perhaps, and are asked from all of them.
+    """
+    leaves = len({host.leaf for host in looking})
+    tiers = Counter(switch.tier for switch in cluster.switches if switch.tier > 0)
+    return rate * min([1.0, *(count / leaves for count in tiers.values())])
