@@ -451,7 +451,7 @@ def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -
         (("small.toml", "--over", "ssh {hoast}"), "there are {host}, {address} and {node}"),
         (
             ("small.toml", "--over", "false"),
-            "--over: h0: false weft discover: status 1 (and so on: none of 2 hosts)",
+            "--over: h0: false ended with status 1 (and so on: none of 2 hosts)",
         ),
     ],
 )

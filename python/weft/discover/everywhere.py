@@ -123,7 +123,7 @@ def _over(
         try:
             return _remote(command, survey, mine)
         except _RemoteError as error:
-            return f"{host.name}: {' '.join(command[:-2])}: {error}"
+            return f"{host.name}: {error}"
 
     with ExitStack() as stack:
         # A leaf bears so much, whoever else looks.
@@ -146,8 +146,8 @@ def _command(template: str, host: Host) -> list[str]:
             f"--over: {template!r}: write a command that runs another one on a host, as "
             '"ssh {host}"; there are {host}, {address} and {node}'
         ) from None
-    # Its own path of weft: shells that nobody sits at look into few folders.
-    own = words and Path(words[-1]).name == "weft"
+    # A path of weft there, quoted for its shell, which without a terminal looks into few folders.
+    own = words and Path(words[-1].strip("'\"")).name == "weft"
     return [*words, *(_REMOTE[1:] if own else _REMOTE)]
 
 
@@ -166,7 +166,8 @@ def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict
         raise ExperimentError(
             f"--over: {command[0]}: {(error.strerror or 'cannot be run').lower()}; name a command"
         ) from None
-    said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    nothing = f"{command[0]} ended with status {done.returncode}"
+    said = (done.stderr.strip().splitlines() or [nothing])[-1]
     if done.returncode == _NO_COMMAND:
         raise _RemoteError(f'{said}; install it there, or say where it is: "ssh {{host}} DIR/weft"')
     if done.returncode != 0:
