@@ -266,6 +266,22 @@ def test_all_paths_of_a_plan_are_few_probes_under_a_linear_hash(weft: Weft, tmp_
     assert counts["mixed"] > 2 * counts["crc32"]
 
 
+@pytest.mark.parametrize("words", [(), ("--ports-per-path", "1")])
+def test_what_a_job_needs_over_three_tiers(
+    weft: Weft, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Two choices on the way up: every path of the plan, or ports of any path."""
+    (tmp_path / "tree.toml").write_text('[fabric]\ntopology = "fat-tree"\nk = 4\n')
+    for name in ("mixed", "crc32"):
+        switches = ("--simulate", f"per-second=0,lost=0.01,hash={name}")
+        done = weft(
+            "discover", "tree.toml", *switches, "--job", "all-to-all:size=1MB", *words, "--json"
+        )
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert (found["complete"], found["wrong"]) == (found["pairs"], 0)
+
+
 def test_a_report_says_what_the_hash_does(small: Path) -> None:
     """Shares of ports, and what ECMP loses by chance and by uneven shares."""
     cluster = clusters.read(small)

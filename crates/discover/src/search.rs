@@ -29,6 +29,8 @@ const GAP: u8 = 2;
 const AGAIN: Time = Time::ms(500);
 /// So many times the ports that show all paths are asked for ports of a path, at most.
 const RARE: u32 = 8;
+/// How much rarer than elsewhere it has to be that the first target misses where paths part.
+const LEADS: f64 = 0.01;
 /// How much rarer than a path unseen by chance one has to be before it is given up.
 const GIVEN_UP: f64 = 0.02;
 
@@ -42,6 +44,8 @@ struct Asked {
     tries: u8,
     after: Time,
     out: bool,
+    /// It is asked only on the way up.
+    is_extra: bool,
 }
 
 /// What a search would do next.
@@ -70,6 +74,9 @@ pub(crate) struct Search {
     expected: Option<u8>,
     length: Option<u8>,
     branches: Option<Vec<u8>>,
+    /// Others go by where its paths part; and where those of the first target do.
+    is_leader: bool,
+    parted: Vec<u8>,
     asked: Vec<Asked>,
     known: BTreeMap<u16, Trace>,
     /// Whether the ports that are known suffice.
@@ -114,6 +121,8 @@ impl Search {
             expected: None,
             length: None,
             branches: None,
+            is_leader: false,
+            parted: Vec::new(),
             asked: Vec::new(),
             known: BTreeMap::new(),
             enough: false,
@@ -258,6 +267,14 @@ impl Search {
     pub(crate) fn shows_first(&self) -> bool {
         self.branches.as_ref().is_some_and(|all| !all.contains(&1))
     }
+    /// Others go by where its paths part.
+    pub(crate) fn lead(&mut self) {
+        self.is_leader = true;
+    }
+    /// Paths of the first target part there.
+    pub(crate) fn parted(&mut self, distances: &[u8]) {
+        self.parted = distances.to_vec();
+    }
     /// Nobody is asked behind so many switches.
     pub(crate) fn expect(&mut self, length: u8) {
         self.expected = Some(length);
@@ -266,8 +283,14 @@ impl Search {
         self.first_is_known = true;
     }
 
-    /// Ports that are asked at every distance.
+    /// Ports that are asked at every distance; the first target's show for others where paths part, so that
+    /// more of them are asked on the way up.
     fn scouts(&self) -> usize {
+        let unseen = self.rules.unseen * if self.is_leader { LEADS } else { 1.0 };
+        enough(1, unseen) as usize
+    }
+
+    fn least_scouts(&self) -> usize {
         enough(1, self.rules.unseen) as usize
     }
 
@@ -314,7 +337,8 @@ impl Search {
             let Some(port) = self.order.get(self.taken).copied() else { break };
             self.taken += 1;
             if self.is_new(port) {
-                self.asked.push(begin(port));
+                let is_extra = self.branches.is_none() && scouts >= self.least_scouts();
+                self.asked.push(Asked { is_extra, ..begin(port) });
             }
         }
         let found_nothing = self.length == Some(0);
@@ -383,6 +407,7 @@ impl Search {
         let is_named = |path: &&Path| self.branches().iter().all(|ttl| path.names(*ttl));
         let fewest = paths.iter().filter(is_named).map(|path| path.ports.len() as u32).min();
         let is_rare = ports >= enough(count, unseen).saturating_mul(RARE);
+        let expected = expected.max(count + u32::from(!self.needs.is_empty()));
         let is_missing = count < expected && ports < enough(expected, unseen * GIVEN_UP);
         let has_ports = fewest >= Some(ports_per_path) || is_rare;
         ports >= enough(count, unseen) && has_ports && !is_missing
@@ -419,6 +444,10 @@ impl Search {
         match &self.branches {
             Some(all) => {
                 all.iter().copied().find(open).or_else(|| all.iter().copied().find_map(behind))
+            }
+            None if asked.is_extra => {
+                let up = self.up();
+                up.iter().copied().find(open).or_else(|| up.iter().copied().find_map(behind))
             }
             None => (1 + u8::from(self.first_is_known)..=length).find(open),
         }
@@ -559,7 +588,11 @@ impl Search {
         if let Some(length) = self.length
             && self.known.len() >= self.scouts()
         {
-            self.branches = Some(branches(self.known.values(), length));
+            let mut all = branches(self.known.values(), length);
+            all.extend(&self.parted);
+            all.sort_unstable();
+            all.dedup();
+            self.branches = Some(all);
         }
     }
 
@@ -588,7 +621,7 @@ impl Search {
 
 fn begin(port: u16) -> Asked {
     let trace = Trace::default();
-    Asked { port, trace, before: None, tries: 0, after: Time::ZERO, out: false }
+    Asked { port, trace, before: None, tries: 0, after: Time::ZERO, out: false, is_extra: false }
 }
 
 /// Whether a port certainly meets other switches than before: silence is no proof.

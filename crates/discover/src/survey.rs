@@ -239,6 +239,7 @@ impl Survey {
             *counts.entry(length).or_default() += usize::from(is_dear);
         }
         for (length, leader) in &self.leaders {
+            self.searches[*leader].lead();
             if counts[length] >= WORTH_LEARNING {
                 self.searches[*leader].need(Vec::new());
             }
@@ -257,10 +258,13 @@ impl Survey {
             && let Some(leader) = self.leaders.get(&length).copied()
             && leader != target
             && self.searches[leader].length() == expected
-            && (self.models.contains_key(&length) || !self.searches[target].needs().is_empty())
         {
             let leader = self.searches[leader].clone();
-            self.searches[target].begin_like(&leader);
+            let search = &mut self.searches[target];
+            search.parted(leader.branches());
+            if self.models.contains_key(&length) || !search.needs().is_empty() {
+                search.begin_like(&leader);
+            }
         }
         if self.searches.len() >= MANY {
             self.searches[target].is_of_many();

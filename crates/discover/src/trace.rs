@@ -1,6 +1,6 @@
 //! What is known of the ports towards one target, and the paths that follow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// What a port met at one distance.
@@ -95,8 +95,20 @@ fn before(traces: &BTreeMap<u16, Trace>, ttl: u8) -> BTreeMap<Ipv4Addr, Ipv4Addr
 /// link over which it was asked.
 pub fn paths(traces: &BTreeMap<u16, Trace>, length: u8) -> Vec<Path> {
     let branches = branches(traces.values(), length);
+    // On the way down few ports were asked, and whom they met follows from their way up. Only the last switch is
+    // that of all, and only if it answers from one address whatever the way.
+    let ways = |ttl: u8| {
+        let asked = traces.values().filter(|trace| trace.0.contains_key(&ttl));
+        // The first switch that is chosen says by which the last one is reached.
+        let way = |trace: &Trace| trace.0.get(branches.first()?).copied();
+        asked.map(way).collect::<BTreeSet<_>>().len()
+    };
+    let is_open = |ttl: u8| {
+        let is_down = !branches.is_empty() && ttl > length.div_ceil(2);
+        is_down && (ttl < length || ways(ttl) < 2)
+    };
     let at_all = |ttl| match common(traces.values(), ttl) {
-        Some(Some(Seen::Hop(address))) => Some(address),
+        Some(Some(Seen::Hop(address))) if !is_open(ttl) => Some(address),
         _ => None,
     };
     let of_all: Vec<Option<Ipv4Addr>> = (1..=length).map(at_all).collect();

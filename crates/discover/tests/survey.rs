@@ -267,6 +267,44 @@ fn an_uneven_group_shows_in_the_counts() {
     assert!(even.p_value < 0.001 && even.max_over_mean > 1.8, "{even:?}");
 }
 
+/// A group of unequal weights: shares come out, and how rare a path may be that was missed is said truly.
+#[test]
+fn a_rare_path_is_missed_no_more_often_than_is_said() {
+    let weights = [5, 5, 5, 1];
+    let route = |seed: u64| {
+        move |target, port| {
+            let place = hash(seed, target, port, 16);
+            let next = weights.iter().scan(0, |sum, weight| {
+                *sum += weight;
+                Some(*sum)
+            });
+            let number = next.take_while(|end| *end <= place).count() as u32;
+            vec![leaf(0), spine(number), leaf(1)]
+        }
+    };
+    let (mut told, mut missed, mut shares) = (0, 0, [0; 4]);
+    for seed in 0..400 {
+        let rules = Rules { ports_per_path: 12, ..Rules::default() };
+        let mut survey = Survey::new(rules, &ports(), seed, 1);
+        Net::new(route(seed)).drive(&mut survey);
+        let state = survey.state(0);
+        if state.smallest_share <= 1.0 / 16.0 {
+            told += 1;
+            missed += u32::from(state.paths.len() < 4);
+        }
+        for path in &state.paths {
+            let number = (0..4).find(|number| path.hops[1] == Some(spine(*number))).unwrap();
+            shares[number as usize] += path.ports.len();
+        }
+    }
+    assert!(told > 200 && missed * 20 <= told, "{missed} of {told}");
+    let sum: usize = shares.iter().sum();
+    for (weight, ports) in weights.iter().zip(shares) {
+        let (share, real) = (ports as f64 / sum as f64, f64::from(*weight) / 16.0);
+        assert!((share - real).abs() < 0.1 * real, "{share} of {real}");
+    }
+}
+
 #[test]
 fn it_goes_on_where_it_was_interrupted() {
     let mut whole = Survey::new(Rules::default(), &ports(), 1, 1);

@@ -161,6 +161,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
             f"{busiest:.2f} with {each}" for each, busiest in leaf["ecmp_busiest_over_mean"].items()
         )
         yield f"busiest uplink over the mean under ECMP, by queue pairs an uplink: {losses}\n"
+    yield "members of a LAG are one uplink here: no answer to a probe tells them apart\n"
     if found["unnamed_ports"]:
         yield f"{found['unnamed_ports']} ports take paths that have no name here"
     yield from _now_lines(found["now"])
