@@ -168,9 +168,10 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     job = found["job"]
     if job:
         yield (
-            f"\n{job['job']}: busiest links take {job['busiest_links_s']:.4g} s under "
-            f"{job['scheme']} with these ports (lower bound {job['bound_s']:.4g} s), "
-            f"{job['ecmp_busiest_links_s']:.4g} s under ECMP: "
+            f"\n{job['job']}: how long its busiest links take\n"
+            f"{job['scheme']} with these ports: {job['busiest_links_s']:.4g} s "
+            f"(lower bound {job['bound_s']:.4g} s)\n"
+            f"ECMP: {job['ecmp_busiest_links_s']:.4g} s, "
             f"{job['ecmp_over_planned']:.2f} times as long"
         )
 
