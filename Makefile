@@ -274,9 +274,10 @@ $(VENV)/ready: pyproject.toml | prerequisites
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU, sshd; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
-	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
+	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev \
+		openssh-server
 
 clean:  ## forgets everything that was built
 	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -60,6 +60,7 @@ They measure rates, and look for what a network leaves behind: one of them at a 
 """
 _OF_BEDS = {
     "test_discover",
+    "test_discover_ssh",
     "test_namespaces",
     "test_nccl_fabric",
     "test_switch_config_live",

@@ -21,6 +21,8 @@ from weft.errors import ExperimentError
 from weft.plans import file, hosts, make, network, show, verify
 from weft.units import format_time
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
 LEAF_SPINE = {
     "fabric": {
         "topology": "leaf-spine",
@@ -434,6 +436,22 @@ def test_a_job_may_be_in_short_form(tmp_path: Path, weft: Weft) -> None:
     ]
     assert plans[1].pop("title") == "all-to-all:size=1200KB on Three racks"
     plans[0].pop("title")
+    assert plans[0]["steps"] == plans[1]["steps"]
+    assert plans[0]["hosts"] == plans[1]["hosts"]
+
+
+@pytest.mark.parametrize("name", ["shift.cm", "flows.csv", "chakra/gpt.0.et"])
+def test_a_job_may_be_a_workload_file(tmp_path: Path, weft: Weft, name: str) -> None:
+    """The same plan as of an experiment that names the file."""
+    (tmp_path / "c.toml").write_text((EXAMPLES / "cluster.toml").read_text())
+    file = EXAMPLES / name
+    key = "trace" if file.suffix == ".et" else "file"
+    (tmp_path / "j.toml").write_text(f'[workload]\n{key} = "{file}"\n')
+    plans = [
+        json.loads(weft("plan", "c.toml", "--job", str(job), "--json").stdout)
+        for job in ("j.toml", file)
+    ]
+    assert plans[0]["steps"]
     assert plans[0]["steps"] == plans[1]["steps"]
     assert plans[0]["hosts"] == plans[1]["hosts"]
 

@@ -33,8 +33,8 @@ def plan(
         typer.Option(
             *options.JOB,
             metavar="FILE|SHORTHAND",
-            help="The job: a file (.toml) with [workload], as in an experiment, or NAME:KEY=VALUE,"
-            "... as in weft compare.",
+            help="The job: a file (.toml) with [workload], as in an experiment, a connection "
+            "matrix (.cm), flows (.csv), a trace, or NAME:KEY=VALUE,... as in weft compare.",
         ),
     ] = None,
     scheme: Annotated[

@@ -41,13 +41,8 @@ def of_job(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme takes no discovered ports.
     """
-    work = make.job(job)
     place = (inputs.read_text(cluster_path, "a cluster"), "toml", str(cluster_path))
-    if isinstance(work, Path):
-        text = (inputs.read_text(work, "a job"), "toml", str(work))
-    else:
-        text = (work, "short", work)
-    found = _native.path_needs(place, text, scheme, seed, [])
+    found = _native.path_needs(place, make.text_of(make.job(job)), scheme, seed, [])
     rows = zip(*(found[name].tolist() for name in ("src", "dst", "path", "subflows")), strict=True)
     exact: dict[int, dict[int, list[Need]]] = {}
     for src, dst, path, subflows in rows:

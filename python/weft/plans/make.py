@@ -17,8 +17,19 @@ MOST_SUBFLOWS = 200_000
 
 
 def job(text: str) -> Path | str:
-    """What a job's text names: a file, or a workload in short form."""
+    """What a job's text names: a file (.toml, .cm, .csv, a trace), or a workload in short form."""
     return Path(text) if text.endswith(".toml") or Path(text).exists() else text
+
+
+def text_of(job: Path | str) -> tuple[str, str, str]:
+    """What the core reads of a job (see `job`): text, format and what messages call it."""
+    if isinstance(job, str):
+        return job, "short", job
+    key = inputs.workload_key(job)
+    if key is not None:
+        # The core finds it beside itself.
+        return json.dumps({"workload": {key: job.name}}), "json", str(job)
+    return inputs.read_text(job, "a job"), "toml", str(job)
 
 
 def make(
@@ -30,7 +41,7 @@ def make(
     most_subflows: int = MOST_SUBFLOWS,
     paths: Path | None = None,
 ) -> Plan:
-    """Plan the job on the cluster; `job` is a file, or a workload in short form.
+    """Plan the job on the cluster; `job` is as `job` above returns it.
 
     Source ports are taken from `paths`, a table of `weft discover`, if it is given.
 
@@ -38,12 +49,8 @@ def make(
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
     place = (inputs.read_text(cluster_path, "a cluster"), "toml", str(cluster_path))
-    if isinstance(job, Path):
-        work = (inputs.read_text(job, "a job"), "toml", str(job))
-    else:
-        work = (job, "short", job)
     found = (inputs.read_text(paths, "a table of weft discover"), str(paths)) if paths else None
-    made = _native.make_plan(place, work, scheme, seed, list(changes), most_subflows, found)
+    made = _native.make_plan(place, text_of(job), scheme, seed, list(changes), most_subflows, found)
     return dict(json.loads(made))
 
 
