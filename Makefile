@@ -162,7 +162,7 @@ bench-sockets: build plugin  ## the NCCL plugin beside plain sockets over loopba
 bench-large: build  ## large collectives and training iterations: time and memory (25 minutes); records as above
 	$(BIN)/python bench/large.py
 
-beside: build  ## Weft beside other simulators on the same files: OTHERS="--htsim PATH --loggopsim PATH --astra-sim PATH"
+beside: build  ## Weft beside other simulators on the same files: OTHERS="--htsim P --loggopsim P --astra-sim P --astra-sim-1 P --simai P --simai-simulator P --rounds N --folder D --keep --table F"
 	$(BIN)/python bench/beside.py $(OTHERS)
 
 # Processors that wheels are for.

@@ -6,127 +6,51 @@ Inputs are written into a folder that stays for you to look at; what each side m
 docs/evidence/speed.md, whose table of commands is printed by `--table` from a record.
 
     python bench/beside.py --htsim ~/uet-htsim/htsim_uec --loggopsim ~/LogGOPSim/LogGOPSim
-    make beside OTHERS="--htsim ~/uet-htsim/htsim_uec"
+    make beside OTHERS="--htsim ~/uet-htsim/htsim_uec --rounds 5"
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import re
 import shlex
+import signal
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import record
+from beside_inputs import CASES, SIMULATORS, WEFT, Case, write_inputs
 
 RECORDS = Path(__file__).parent / "records" / "beside"
-ONE = "--seeds 1 --threads 1 --json -q"
-"""Of the command line of Weft: one run on one core."""
-WEFT = (sys.executable, "-m", "weft")
-
-TOPOLOGY = """\
-# A non-blocking leaf-spine of {hosts} hosts, as htsim describes it.
-Nodes {hosts}
-Tiers 2
-Podsize {hosts}
-Tier 0
-Downlink_speed_Gbps 400
-Radix_Down 16
-Radix_Up 16
-Downlink_Latency_ns 500
-Tier 1
-Downlink_speed_Gbps 400
-Radix_Down {leaves}
-Downlink_Latency_ns 500
+NONE = "-"
+"""Of a cell of the table: not measured."""
+STARTER = """\
+exec 3<&0
+{ read -r go <&3; exec "$@" >"$0" 2>&1 </dev/null 3<&-; } &
+echo $!
 """
+"""A shell that starts a program in a child of its own, and ends before that begins.
 
-
-LAYERS = """\
-HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 64 \
-checkpoints: 0 checkpoint_initiates: 0
-{count}
+Linux counts as a program's memory what the process had before: of a child of the shell 1 MB, of
+a child of this process all that Python has.
 """
-LAYER = (
-    "attention_layer -1 400000 ALLREDUCE 67108864 1 NONE 0 400000 NONE 0 100\n"
-    "mlp_layer -1 600000 ALLREDUCE 67108864 1 NONE 0 600000 NONE 0 100\n"
-)
-GRADIENTS = "grad_norm -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 268435456 100\n"
-"""A transformer of four layers in the words of SimAI."""
-BUS_BANDWIDTHS = """\
-weft
-TP:
-allreduce,: 300
-allgather,: 280
-reducescatter,: 280
-alltoall,: 230
-DP:
-allreduce,: 45
-allgather,: 45
-reducescatter,: 45
-alltoall,: 45
-"""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input, and the command of each side for it; `{program}` is the other simulator's."""
-
-    name: str
-    simulator: str
-    other: str
-    weft: str
-
-
-# Arguments as the programs' own help has them: -end of htsim is in microseconds.
-CASES = (
-    *(
-        Case(
-            f"permutation of 2 MB, {hosts} hosts",
-            "htsim",
-            f"{{program}} -tm perm{hosts}.cm -topo leaf-spine-{hosts}.topo -end 100000 -seed 1",
-            f"run perm{hosts}.cm --fabric leaf-spine-{hosts}.topo --schemes reps {ONE}",
-        )
-        for hosts in (128, 1024)
-    ),
-    Case(
-        "all-to-all of 1 MB as GOAL, 64 ranks",
-        "loggopsim",
-        "{program} -f all-to-all.bin",
-        f"run all-to-all.bin --schemes ecmp {ONE}",
-    ),
-    Case(
-        "ring all-reduce of 64 MB as Chakra, 16 ranks",
-        "astra-sim",
-        "{program} --workload-configuration=ring --system-configuration=system.json"
-        " --network-configuration=network.yml --remote-memory-configuration=memory.json",
-        f"run ring.0.et --schemes ecmp {ONE}",
-    ),
-    Case(
-        "4 layers of a transformer as text, 64 ranks",
-        "simai",
-        "{program} -w layers.txt -g 64 -g_p_s 8 -r layers- -busbw busbw.yaml",
-        f"run layers.txt --schemes ecmp {ONE}",
-    ),
-)
-WRITTEN = (
-    ("permutation:size=2MB", 128, "perm128.cm"),
-    ("permutation:size=2MB", 1024, "perm1024.cm"),
-    ("all-to-all:size=1MB", 64, "all-to-all.bin"),
-    ("all-reduce:size=64MB,algorithm=ring", 16, "ring.et"),
-)
+_SUBREAPER = 36
+"""`PR_SET_CHILD_SUBREAPER` of Linux: what the shell leaves behind becomes a child of ours."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """One process: seconds of wall clock and of processors, and the most memory that it had."""
 
-    command: str
     seconds: float
     processor_s: float
     peak_bytes: int
@@ -135,27 +59,32 @@ class Measured:
 
 def main(words: Sequence[str]) -> int:
     """Run what there is; returns the exit status."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in dict.fromkeys(case.simulator for case in CASES):
-        options.add_argument(f"--{name}", metavar="PROGRAM", type=Path, help=f"{name}'s program")
-    options.add_argument("--folder", type=Path, default=Path("out/beside"), help="of the inputs")
-    options.add_argument("--keep", action="store_true", help="keep a record in bench/records")
-    options.add_argument("--table", type=Path, metavar="RECORD", help="print the table of a record")
-    given = vars(options.parse_args(words))
-    folder, keep, shown = (given.pop(name) for name in ("folder", "keep", "table"))
+    given = vars(_options().parse_args(words))
+    folder, keep, shown, rounds = (
+        given.pop(name) for name in ("folder", "keep", "table", "rounds")
+    )
     if shown is not None:
-        print(table(json.loads(shown.read_text())["rows"]))
+        print(table(_rows_of(shown)))
         return 0
+    if rounds < 1:
+        _refuse(f"--rounds {rounds}: is no number from 1 on")
     programs = {name.replace("_", "-"): path.resolve() for name, path in given.items() if path}
     for name, path in programs.items():
-        if not os.access(path, os.X_OK):
-            options.error(f"--{name} {path}: is no program")
+        if not (path.is_file() and os.access(path, os.X_OK)):
+            _refuse(f"--{name} {path}: is no program")
+    # A record is of all cases: those whose simulator is not there are Weft's alone.
+    chosen = [case for case in CASES if keep or not programs or case.simulator in programs]
     origin = record.origin_of(["bench/beside.py", *words])
     origin["load_before"] = os.getloadavg()[0]
-    write_inputs(folder)
-    chosen = [case for case in CASES if not programs or case.simulator in programs]
-    rows = [row for case in chosen for row in both(case, programs, folder)]
-    (folder / "beside.json").write_text(json.dumps(rows, indent=1) + "\n")
+    rows: list[dict[str, Any]] = []
+    try:
+        _write(folder, chosen)
+        for case in chosen:
+            rows += both(case, programs, folder, rounds)
+            (folder / "beside.json").write_text(json.dumps(rows, indent=1) + "\n")
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(rows)} rows are in {folder / 'beside.json'}", file=sys.stderr)
+        return 130
     print(f"kept in {folder / 'beside.json'}")
     if keep:
         RECORDS.mkdir(parents=True, exist_ok=True)
@@ -165,66 +94,167 @@ def main(words: Sequence[str]) -> int:
     return max((int(row["status"] != 0) for row in rows), default=0)
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The commands of both sides, and what Weft took, as docs/evidence/speed.md has them."""
-    lines = ["| input | the other side | Weft | s | MB |", "|---|---|---|---|---|"]
-    ours = {row["case"]: row for row in rows if row["simulator"] == "weft"}
+class _Options(argparse.ArgumentParser):
+    """Options; what is wrong with them is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        _refuse(message)
+
+
+def _options() -> argparse.ArgumentParser:
+    options = _Options(description=(__doc__ or "").splitlines()[0], allow_abbrev=False)
+    for name in SIMULATORS:
+        options.add_argument(f"--{name}", metavar="PROGRAM", type=Path, help=f"{name}'s program")
+    options.add_argument(
+        "--rounds", metavar="N", type=int, default=1, help="runs of each side, in turn (1)"
+    )
+    options.add_argument("--folder", type=Path, default=Path("out/beside"), help="of the inputs")
+    options.add_argument(
+        "--keep", action="store_true", help="all cases, and a record of them in bench/records"
+    )
+    options.add_argument(
+        "--table", type=Path, metavar="FILE", help="print the table of a record or beside.json"
+    )
+    return options
+
+
+def _refuse(why: str) -> NoReturn:
+    print(f"error: {why}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _write(folder: Path, cases: Sequence[Case]) -> None:
+    try:
+        for simulator in dict.fromkeys(case.simulator for case in cases):
+            write_inputs(folder, simulator)
+    except OSError as error:
+        _refuse(f"--folder {folder}: {error.strerror}")
+    except subprocess.CalledProcessError as error:
+        _refuse(f"the inputs cannot be written: `{shlex.join(error.cmd)}` failed")
+
+
+def _rows_of(path: Path) -> list[dict[str, Any]]:
+    """What a record has measured, as far as the table needs it."""
+    try:
+        found = json.loads(path.read_text())
+        rows = found["rows"] if isinstance(found, dict) else found
+        kinds = dict.fromkeys(("case", "simulator"), str)
+        kinds |= dict.fromkeys(("seconds", "peak_bytes", "status"), int | float)
+        if not all(isinstance(row[key], kind) for row in rows for key, kind in kinds.items()):
+            raise TypeError
+    except OSError as error:
+        _refuse(f"--table {path}: {error.strerror}")
+    except (ValueError, KeyError, TypeError):
+        _refuse(f"--table {path}: is no record of make beside; give one that --keep has written")
+    return list(rows)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The commands of both sides, and what they took, as docs/evidence/speed.md has them.
+
+    What was not measured is empty; without another simulator its columns are not there.
+    """
+    found = {(row["case"], row["simulator"]): row for row in rows}
+    compared = any(simulator != "weft" for _, simulator in found)
+    more = " its s | its MB |" if compared else ""
+    lines = [f"| input | the other side | Weft | s | MB |{more}"]
+    lines.append("|---" * (lines[0].count("|") - 1) + "|")
     for case in CASES:
-        row = ours[case.name]
         theirs = case.other.replace("{program}", case.simulator)
-        took = f"{row['seconds']:.1f} | {row['peak_bytes'] / 1e6:.0f}"
-        lines.append(f"| {case.name} | `{theirs}` | `weft {case.weft}` | {took} |")
+        cells = [case.name, f"`{theirs}`", f"`weft {case.weft}`"]
+        for simulator in ("weft", *([case.simulator] if compared else [])):
+            cells += _cells(found.get((case.name, simulator)))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def write_inputs(folder: Path) -> None:
-    """Write the files that both sides read."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for hosts in (128, 1024):
-        text = TOPOLOGY.format(hosts=hosts, leaves=hosts // 16)
-        (folder / f"leaf-spine-{hosts}.topo").write_text(text)
-    for workload, ranks, name in WRITTEN:
-        words = ("trace", "convert", workload, "--ranks", str(ranks), "-o", name)
-        subprocess.run([*WEFT, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    (folder / "layers.txt").write_text(LAYERS.format(count=9) + GRADIENTS + 4 * LAYER)
-    (folder / "busbw.yaml").write_text(BUS_BANDWIDTHS)
-    ring = {"all-reduce-implementation": ["ring"], "scheduling-policy": "LIFO"}
-    whole = {"endpoint-delay": 10, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1}
-    (folder / "system.json").write_text(json.dumps(ring | whole, indent=1) + "\n")
-    (folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}\n')
-    (folder / "network.yml").write_text(
-        "topology: [ Switch ]\nnpus_count: [ 16 ]\nbandwidth: [ 50.0 ]\nlatency: [ 1000.0 ]\n"
-    )
+def _cells(row: Mapping[str, Any] | None) -> list[str]:
+    if row is None:
+        return [NONE, NONE]
+    if row["status"] != 0:
+        return ["failed", NONE]
+    return [f"{row['seconds']:.1f}", f"{row['peak_bytes'] / 1e6:.0f}"]
 
 
-def both(case: Case, programs: dict[str, Path], folder: Path) -> list[dict[str, object]]:
-    """Run the sides of a case that are there, one after the other, and print a line for each."""
-    print(case.name)
-    sides = [("weft", [*WEFT, *shlex.split(case.weft)])]
+def both(
+    case: Case, programs: Mapping[str, Path], folder: Path, rounds: int
+) -> list[dict[str, Any]]:
+    """Run the sides of a case that are there, in turn, and print a line for each."""
+    print(case.name, flush=True)
+    sides = {"weft": [*WEFT, *shlex.split(case.weft)]}
     if program := programs.get(case.simulator):
         theirs = shlex.split(case.other.format(program=shlex.quote(str(program))))
-        sides.insert(0, (case.simulator, theirs))
-    rows: list[dict[str, object]] = []
-    for name, command in sides:
-        found = measure(command, folder)
-        said = "" if found.status == 0 else f"  exit status {found.status}: its time says nothing"
-        print(
-            f"  {name:10s} {found.seconds:9.2f} s {found.processor_s:9.2f} s of processors "
-            f"{found.peak_bytes / 1e6:9.1f} MB{said}"
-        )
-        rows.append({"case": case.name, "simulator": name, **asdict(found)})
-    return rows
+        sides = {case.simulator: theirs} | sides
+    slug = re.sub("[^a-z0-9]+", "-", case.name.lower())
+    outputs = {name: folder / f"{slug}.{name}.out" for name in sides}
+    found: dict[str, list[Measured]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, command in sides.items():
+            # What fails once need not fail again.
+            if all(one.status == 0 for one in found[name]):
+                found[name].append(measure(command, folder, outputs[name]))
+    return [
+        _row(case, name, shlex.join(command), found[name], outputs[name])
+        for name, command in sides.items()
+    ]
 
 
-def measure(command: Sequence[str], folder: Path) -> Measured:
-    """Run a command in a folder; what it prints goes to a file beside the inputs."""
-    began = time.monotonic()
-    with (folder / "output.txt").open("w") as said:
-        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT)
-        # Of this child alone, which `subprocess` does not tell.
-        _, status, used = os.wait4(process.pid, 0)
+def _row(
+    case: Case, name: str, command: str, rounds: Sequence[Measured], output: Path
+) -> dict[str, Any]:
+    """What a side took: the time of its best round, the memory of its worst. Prints it."""
+    best = min(rounds, key=lambda one: (-abs(one.status), one.seconds))
+    peak = max(one.peak_bytes for one in rounds)
+    print(f"  {name:15s} {best.seconds:9.2f} s", end="")
+    if len(rounds) > 1:
+        median = statistics.median(one.seconds for one in rounds)
+        print(f" (best of {len(rounds)}; median {median:.2f} s)", end="")
+    print(f" {best.processor_s:9.2f} s of processors {peak / 1e6:9.1f} MB", end="")
+    if best.status != 0:
+        print(f"  exit status {best.status}: its time says nothing; see {output}", end="")
+    print(flush=True)
+    if name != "weft" and best.status == 0:
+        # Some end with status 0 whatever happens: what it says last tells whether it has run.
+        print(f"  {'':15s} it says last: {_last_line(output)}", flush=True)
+    return {
+        "case": case.name,
+        "simulator": name,
+        "command": command,
+        **asdict(best),
+        "peak_bytes": peak,
+        "rounds_s": [one.seconds for one in rounds],
+    }
+
+
+def _last_line(output: Path) -> str:
+    lines = output.read_text(errors="replace").split("\n")
+    return next((line.strip()[:120] for line in reversed(lines) if line.strip()), "nothing")
+
+
+def measure(command: Sequence[str], folder: Path, output: Path) -> Measured:
+    """Run a command in a folder; what it prints goes to a file."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    words = ["/bin/sh", "-c", STARTER, str(output.resolve()), *command]
+    with subprocess.Popen(
+        words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as shell:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        program = int(shell.stdout.readline())
+        shell.wait()
+        try:
+            began = time.monotonic()
+            shell.stdin.write("go\n")
+            shell.stdin.close()
+            # Of this child alone, which `subprocess` does not tell.
+            _, status, used = os.wait4(program, 0)
+        except BaseException:
+            # The shell has it ignore Ctrl-C.
+            os.kill(program, signal.SIGKILL)
+            os.waitpid(program, 0)
+            raise
     return Measured(
-        command=shlex.join(command),
         seconds=time.monotonic() - began,
         processor_s=used.ru_utime + used.ru_stime,
         peak_bytes=used.ru_maxrss * 1024,

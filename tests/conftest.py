@@ -118,6 +118,14 @@ def weft(tmp_path: Path) -> Weft:
     return run
 
 
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
 def processes_of(token: str) -> list[str]:
     """Processes that have a word in their environment."""
     found = []

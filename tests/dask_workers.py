@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,11 +62,3 @@ def scheduler(folder: Path) -> Iterator[Scheduler]:
             for process in found.workers:
                 process.kill()
                 process.wait()
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import sweeps
-from conftest import SMALL, Weft, command, start
-from dask_workers import scheduler, until
+from conftest import SMALL, Weft, command, start, until
+from dask_workers import scheduler
 from test_sweep import run_folders, same_tables
 from weft.errors import ExperimentError
 from weft.study import inputs, store
