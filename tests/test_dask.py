@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ import sweeps
 from conftest import SMALL, Weft, command, start, until
 from dask_workers import scheduler
 from test_sweep import run_folders, same_tables
-from weft.errors import ExperimentError
+from weft.errors import ClusterError, ExperimentError
 from weft.study import inputs, store
-from weft.study.cluster import files, places, worker
+from weft.study.cluster import dispatcher, files, places, slurm, worker
 from weft.study.executor import Parallelism
 from weft.study.progress import Silent
 from weft.study.sweep import execute
@@ -243,7 +244,6 @@ def test_traces_travel_with_the_files_of_all_ranks(tmp_path: Path) -> None:
 
 
 SBATCH = """#!/bin/sh
-if [ "$1" = --test-only ]; then exit 0; fi
 cp "$1" job.sh
 setsid sh job.sh > job.log 2>&1 &
 echo "Submitted batch job $!"
@@ -290,6 +290,7 @@ exit 1
     [
         (None, "there is no sbatch here; run this where jobs are submitted"),
         (REFUSES, "sbatch takes no such job: sbatch: error: invalid partition specified: batch"),
+        ("#!/bin/sh\nexit 1\n", "sbatch takes no such job: no reason given"),
     ],
 )
 def test_jobs_that_cannot_be_submitted_take_one_line(
@@ -314,33 +315,123 @@ def test_jobs_that_cannot_be_submitted_take_one_line(
     assert done.stderr == f"error: --on {on}: {said}\n"
 
 
-SUBMITTED = "Submitted batch job 7 | tee submitted"
+def _on_path(folder: Path, **scripts: str) -> None:
+    """Put scripts into a folder, in place of Slurm's commands."""
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
 
 
-def test_a_sweep_whose_slurm_job_waits_is_interrupted(tmp_path: Path) -> None:
-    """As every sweep, and its job is cancelled."""
+def _slurm_sweep(folder: Path, jobs: int) -> subprocess.Popen[str]:
+    """A sweep on jobs of Slurm, with a process each."""
     pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
-    (tmp_path / "small.toml").write_text(SMALL)
-    for name, line in (("sbatch", SUBMITTED), ("scancel", "$1 >> cancelled")):
-        (tmp_path / name).write_text(f"#!/bin/sh\n[ $1 = --test-only ] || echo {line}\n")
-        (tmp_path / name).chmod(0o755)
-    on = "slurm:queue=batch,cores=2,memory=2GB,interface=lo"
-    process = subprocess.Popen(
+    (folder / "small.toml").write_text(SMALL)
+    on = f"slurm:queue=batch,cores=1,memory=2GB,interface=lo,jobs={jobs}"
+    return subprocess.Popen(
         command("run", "small.toml", "--no-report", "--on", on),
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=folder,
+        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_a_sweep_whose_slurm_job_waits_is_interrupted(tmp_path: Path) -> None:
+    """As every sweep, and its job is cancelled; the line has what squeue says of it alone."""
+    state = "echo '7 PENDING (Priority)'; echo '8 RUNNING (None)'"
+    cancel = "echo $1 >> cancelled"
+    _on_path(tmp_path, sbatch="echo Submitted batch job 7", scancel=cancel, squeue=state)
+    process = _slurm_sweep(tmp_path, jobs=1)
     assert process.stderr
-    assert "waiting for one" in process.stderr.readline()
-    until((tmp_path / "submitted").exists)
+    line = process.stderr.readline()
+    assert line == "waiting for a worker; see squeue (1 PENDING (Priority))\n"
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert stderr.startswith("interrupted: 0 of 6 runs had finished")
     assert stderr.count("\n") == 1
     assert (tmp_path / "cancelled").read_text() == "7\n"
+
+
+TAKES_ONE = """
+mkdir taken 2> /dev/null || { echo "sbatch: error: limit [1] reached" >&2; exit 1; }
+cp "$1" job.sh
+setsid sh job.sh > job.log 2>&1 &
+echo "Submitted batch job $!"
+"""
+
+
+@pytest.mark.slow
+def test_jobs_that_slurm_refuses_beside_others_are_warned_of(tmp_path: Path) -> None:
+    """The sweep goes on with those that it takes."""
+    _on_path(tmp_path, sbatch=TAKES_ONE, scancel='kill -- -"$1"')
+    process = _slurm_sweep(tmp_path, jobs=3)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    warned = [line for line in stderr.splitlines() if line.startswith("sbatch refuses ")]
+    assert warned, stderr
+    words = "sbatch: error: limit [1] reached; the sweep goes on without"
+    assert {line.partition(": ")[2] for line in warned} == {words}
+    assert sum(line.startswith("[") for line in stderr.splitlines()) == 6
+
+
+class _Queue:
+    """Jobs that stay in the queue, until none is left."""
+
+    left = True
+
+    def told(self) -> list[str]:
+        return []
+
+    def missing(self, there: int) -> str | None:
+        return f"waiting for {2 - there} workers" if there < 2 else None
+
+    def over(self) -> str | None:
+        return None if self.left else "no job is left"
+
+
+@pytest.mark.parametrize(
+    ("supply", "said"),
+    [(_Queue(), "waiting for 2 workers"), (None, "still no worker at tcp://here: ")],
+)
+def test_what_is_waited_for_is_said_again(
+    monkeypatch: pytest.MonkeyPatch, supply: _Queue | None, said: str
+) -> None:
+    """Ever more rarely; when nothing will come the sweep ends."""
+    monkeypatch.setattr(dispatcher, "_LOOK_S", 0.0)
+    monkeypatch.setattr(dispatcher, "_REMIND_S", 0.1)
+    scheduler = types.SimpleNamespace(address="tcp://here")
+    client = types.SimpleNamespace(scheduler=scheduler, nthreads=dict)
+    waits = dispatcher.Dispatcher(client, None, None, supply)
+    forecast: Any = None
+    waits.begin([], store.RowStore(), forecast)
+    assert len(waits.remarks()) == 1
+    times: list[float] = []
+    while len(times) < 3:
+        waits.ended(0.01)
+        times += [time.monotonic() for line in waits.remarks() if line.startswith(said)]
+    first, second, third = times
+    assert third - second > second - first > 0.15
+    if supply:
+        supply.left = False
+        with pytest.raises(ClusterError, match="no job is left"):
+            waits.ended(0.01)
+
+
+def test_jobs_of_slurm_are_over_when_all_were_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has ended before may be submitted again."""
+    monkeypatch.setenv("PATH", "")
+    jobs = slurm.Jobs(2)
+    jobs._take("7", 4)
+    jobs.wait()
+    assert (jobs.missing(1), jobs.missing(4)) == ("waiting for 3 workers; see squeue", None)
+    jobs._refuse("limit")
+    jobs._taken.clear()
+    assert jobs.over() is None
+    jobs._refuse("limit")
+    assert jobs.over() == "no job is left, and sbatch takes no other: limit"
+    assert jobs.told() == ["sbatch refuses 2 jobs: limit; the sweep goes on without"]
+    assert jobs.told() == []
 
 
 def test_kubernetes_is_told_what_it_knows() -> None:

@@ -166,7 +166,7 @@ class Bar(Silent):
 
     def announce(self, line: str) -> None:
         """Says it above the bar."""
-        self._bar.console.print(line, highlight=False, soft_wrap=True)
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def under_way(self, runs: Sequence[ActiveRun]) -> None:
         """Moves the bar by what is done of runs that go on, and says what has arrived in them."""

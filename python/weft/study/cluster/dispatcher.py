@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from weft import _native
 from weft._types import RunSpec
@@ -37,6 +37,10 @@ _LOOK_S = 1.0
 """Seconds between looks at which workers there are."""
 _STATES_S = 2.0
 """Seconds between questions how far runs are."""
+_REMIND_S = 60.0
+_RARELY_S = 1800.0
+"""Seconds without a change until what is waited for is said again, and the most of them: each time
+they double."""
 _MOST_ENDS = 3
 """A run whose workers have ended so often is given up."""
 _PATIENCE_S = 3.0
@@ -65,11 +69,27 @@ class _Sent:
     given_up: bool = False
 
 
+class Supply(Protocol):
+    """What brings the workers, where it knows of those that are still to come."""
+
+    def told(self) -> list[str]:
+        """What has happened since the last call, one line each."""
+
+    def missing(self, there: int) -> str | None:
+        """What to say while there are so many workers, if more are on their way."""
+
+    def over(self) -> str | None:
+        """Why no worker will come any more, if none will."""
+
+
 class Dispatcher:
     """The executor for the workers of one scheduler, for all sweeps of a command."""
 
-    def __init__(self, client: Any, jobs: int | None, threads: int | None) -> None:
+    def __init__(
+        self, client: Any, jobs: int | None, threads: int | None, supply: Supply | None = None
+    ) -> None:
         self._client, self._jobs, self._threads = client, jobs, threads
+        self._supply = supply
         self._address: str = client.scheduler.address
         self._sweep = uuid.uuid4().hex
         self._members: dict[str, _Member] = {}
@@ -82,6 +102,7 @@ class Dispatcher:
         self._answers: SimpleQueue[tuple[_Sent, worker.Answer | BaseException]] = SimpleQueue()
         self._number = 0
         self._looked = self._asked = 0.0
+        self._remind_s, self._remind_at = _REMIND_S, math.inf
         self._active: dict[str, ActiveRun] = {}
         self._files: dict[str, bytes] = {}
         self._folders: dict[str, str] = {}
@@ -109,8 +130,7 @@ class Dispatcher:
         self._look()
         if self._refused and not self._members:
             raise ExperimentError(next(iter(self._refused.values())))
-        if not self._members:
-            self._remarks.append(f"no worker at {self._address} yet: waiting for one")
+        self._remind(first=True)
 
     def ended(self, patience_s: float) -> list[Ended]:
         """The runs that have ended since the last call; wait so long for one."""
@@ -162,6 +182,7 @@ class Dispatcher:
         """See which workers there are."""
         there: Mapping[str, int] = self._ask(self._client.nthreads)
         self._looked = time.monotonic()
+        before = self._members.keys() | self._refused.keys()
         for address in [address for address in self._members if address not in there]:
             runs = self._dismiss(address, blamed=True)
             again = f"; done again elsewhere: {_counted(runs, 'run')}" if runs else ""
@@ -173,6 +194,28 @@ class Dispatcher:
         new = {address: cores for address, cores in there.items() if address not in known}
         if new:
             self._admit(new)
+        if self._supply:
+            self._remarks += self._supply.told()
+            if (why := self._supply.over()) and not self._members:
+                raise ClusterError(errno.EIO, why, self._address)
+        if self._members.keys() | self._refused.keys() != before:
+            self._remind_s, self._remind_at = _REMIND_S, self._looked + _REMIND_S
+        elif self._looked >= self._remind_at:
+            self._remind()
+
+    def _remind(self, first: bool = False) -> None:
+        """Say what is waited for: soon, and then ever more rarely."""
+        self._remind_at = time.monotonic() + self._remind_s
+        self._remind_s = min(2 * self._remind_s, _RARELY_S)
+        there = len(self._members) + len(self._refused)
+        line = None
+        if self._supply:
+            line = self._supply.missing(there)
+        elif not self._members:
+            no, yet = ("no", " yet") if first else ("still no", "")
+            line = f"{no} worker at {self._address}{yet}: waiting for one"
+        if line:
+            self._remarks.append(line)
 
     def _admit(self, new: Mapping[str, int]) -> None:
         """Give work to those of the new workers that have this version of Weft."""

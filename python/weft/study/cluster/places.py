@@ -5,19 +5,16 @@ from __future__ import annotations
 import atexit
 import importlib
 import logging
-import shutil
 import signal
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from weft import _native
 from weft.errors import ExperimentError
-from weft.study.cluster import worker
-from weft.study.cluster.dispatcher import Dispatcher
+from weft.study.cluster import slurm, worker
+from weft.study.cluster.dispatcher import Dispatcher, Supply
 from weft.study.fields import suggestion
 
 _ANSWERS_S = 10
@@ -46,13 +43,13 @@ def opened(place: Place, jobs: int | None, threads: int | None) -> Iterator[Disp
     """
     distributed = _needed("distributed", place)
     # Its lines about workers that come and go: what matters of them is told by us.
-    for name in ("distributed", "distributed.client"):
+    for name in ("distributed", "distributed.client", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     kind = KINDS.get(place.kind)
-    with _started(kind, place, threads) if kind else _nothing(place.kind) as there:
+    with _started(kind, place, threads) if kind else _nothing(place.kind) as (there, supply):
         client = _connected(distributed, there, place)
         try:
-            yield Dispatcher(client, jobs, threads)
+            yield Dispatcher(client, jobs, threads, supply)
         finally:
             client.close()
 
@@ -69,26 +66,24 @@ def _connected(distributed: Any, there: Any, place: Place) -> Any:
 
 
 @contextmanager
-def _nothing(address: str) -> Iterator[str]:
+def _nothing(address: str) -> Iterator[tuple[str, None]]:
     """A scheduler that is there already, and stays."""
-    yield address
+    yield address, None
 
 
 @contextmanager
-def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[Any]:
+def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[tuple[Any, Supply | None]]:
     """A cluster for one command."""
     given, module = _read(kind.keys, place), _needed(kind.module, place)
     try:
-        cluster = kind.start(module, given, threads)
+        cluster, supply = kind.start(module, given, threads)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         first = " ".join(str(error).split())
         raise ExperimentError(f"--on {place.text}: {first}") from None
     try:
-        yield cluster
+        yield cluster, supply
     finally:
-        # Dask asserts that jobs whose submission failed had been started.
-        with suppress(AssertionError):
-            cluster.close()
+        cluster.close()
 
 
 def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, Any]:
@@ -143,13 +138,13 @@ class Kind:
     """What has to be installed for it."""
     keys: Mapping[str, Callable[[str], Any]]
     """What may be said of it, each with what reads it."""
-    start: Callable[[Any, dict[str, Any], int | None], Any]
+    start: Callable[[Any, dict[str, Any], int | None], tuple[Any, Supply | None]]
     """Makes the cluster; each run has as many threads as the last argument says, if it does."""
 
 
-def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> Any:
+def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> tuple[Any, None]:
     """Processes on this machine."""
-    return distributed.LocalCluster(
+    cluster = distributed.LocalCluster(
         n_workers=given.get("workers", max(1, _native.cores() // (threads or 1))),
         threads_per_worker=threads or 1,
         memory_limit=given.get("memory", "auto"),
@@ -157,55 +152,17 @@ def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> Any:
         silence_logs=logging.CRITICAL,
         preload=[worker.__name__],
     )
+    return cluster, None
 
 
-def _slurm(jobqueue: Any, given: dict[str, Any], threads: int | None) -> Any:
-    """Jobs of Slurm; what is not said here is as `jobqueue.yaml` of dask-jobqueue has it."""
-    from dask import config
-
-    jobs = given.pop("jobs", 1)
-    for key in ("cores", "memory"):
-        if key not in given and config.get(f"jobqueue.slurm.{key}", None) is None:
-            raise ValueError(f"no {key} of a job; add cores=16,memory=32GB, or what a node has")
-    if shutil.which("sbatch") is None:
-        raise ValueError("there is no sbatch here; run this where jobs are submitted")
-    if "cores" in given:
-        # A process a run: what ends one leaves the others alone.
-        given.setdefault("processes", max(1, given["cores"] // (threads or 1)))
-    cluster = jobqueue.SLURMCluster(**given, scheduler_options={"dashboard": False})
-    if refused := _refusal(cluster.job_script()):
-        cluster.close()
-        raise ValueError(f"sbatch takes no such job: {refused}")
-    # Not only now: jobs that end before the sweep does, by their walltime, are submitted again.
-    cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
-    return cluster
-
-
-def _refusal(script: str) -> str | None:
-    """What sbatch says against a job, which is not submitted; else nothing.
-
-    Asked first: jobs are submitted beside the sweep, which would wait for them for ever.
-    """
-    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
-        file.write(script)
-        file.flush()
-        asked = subprocess.run(  # noqa: S603
-            ["sbatch", "--test-only", file.name],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    return None if asked.returncode == 0 else asked.stderr.strip() or "no reason given"
-
-
-def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> Any:
+def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> tuple[Any, None]:
     """Pods, through the operator of dask-kubernetes."""
     amounts = {"cpu": given.pop("cores", None), "memory": given.pop("memory", None)}
     amounts = {name: amount for name, amount in amounts.items() if amount is not None}
     if amounts:
         given["resources"] = {"requests": amounts, "limits": amounts}
     try:
-        return operator.KubeCluster(n_workers=given.pop("workers", 1), quiet=True, **given)
+        return operator.KubeCluster(n_workers=given.pop("workers", 1), quiet=True, **given), None
     except ValueError:
         # Without credentials nothing was made, and removing it at exit would fail again.
         atexit.unregister(operator.kubecluster.kubecluster.reap_clusters)
@@ -232,7 +189,7 @@ KINDS: Mapping[str, Kind] = {
             "job_script_prologue": _list,
             "worker_extra_args": _list,
         },
-        _slurm,
+        slurm.start,
     ),
     "kubernetes": Kind(
         "dask_kubernetes.operator",
