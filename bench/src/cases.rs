@@ -209,8 +209,17 @@ pub(crate) const CASES: &[Case] = &[
         scaling: false,
     },
     Case {
+        name: "one-plane-512",
+        about: "the same hops over as many links as four planes have: 2 MB, 512 hosts (32 x 16 x 16)",
+        fabric: || Fabric::build(&Clos::leaf_spine(32, 16, 16, LINK)),
+        traffic: Traffic::Permutation,
+        bytes: 2_000_000,
+        network: SPRAY,
+        scaling: false,
+    },
+    Case {
         name: "four-planes-128",
-        about: "the same in four planes",
+        about: "8 MB, 128 hosts (8 x 16 x 16) in four planes, DCTCP, host spray",
         fabric: || one_plane()?.in_planes(4),
         traffic: Traffic::Permutation,
         bytes: 8_000_000,
