@@ -12,7 +12,7 @@ use crate::config::RunConfig;
 use crate::processes::{self, Processes};
 use std::sync::Arc;
 use weft_fabric::{Clos, Fabric, Node};
-use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
+use weft_units::{FastDiv, HostId, IdVec, PortId, SwitchId, Time, id};
 
 id!(
     /// An output port of a partition, by its place in [`Partition::ports`].
@@ -42,13 +42,13 @@ id!(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NicPorts {
     pub(crate) planes: u32,
-    per_plane: u32,
+    per_plane: FastDiv,
 }
 
 impl Default for NicPorts {
     /// Of NICs with one port.
     fn default() -> NicPorts {
-        NicPorts { planes: 1, per_plane: u32::MAX }
+        NicPorts { planes: 1, per_plane: FastDiv::new(u32::MAX) }
     }
 }
 
@@ -59,22 +59,20 @@ impl NicPorts {
         let per_plane = match fabric.homes() {
             1 => partition.ports.len() as u32 / planes,
             // All ports of NICs come first.
-            _ => (partition.hosts.len() as u32).max(1),
+            _ => partition.hosts.len() as u32,
         };
-        NicPorts { planes, per_plane }
+        NicPorts { planes, per_plane: FastDiv::new(per_plane.max(1)) }
     }
     /// The port of a host in a plane.
     #[inline(always)]
     pub(crate) fn of(self, host: OwnHost, plane: u32) -> OutPort {
-        OutPort(host.0 + plane * self.per_plane)
+        OutPort(host.0 + plane * self.per_plane.divisor())
     }
     /// Whose port it is, and in which plane.
     #[inline(always)]
     pub(crate) fn owner(self, port: OutPort) -> (OwnHost, u32) {
-        match port.0 < self.per_plane {
-            true => (OwnHost(port.0), 0),
-            false => (OwnHost(port.0 % self.per_plane), port.0 / self.per_plane),
-        }
+        let (plane, host) = self.per_plane.div_rem(port.0);
+        (OwnHost(host), plane)
     }
 }
 

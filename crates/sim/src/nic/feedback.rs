@@ -352,6 +352,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         flow.hooks = flow.hooks.of_done();
         flow.departures = None;
+        if let Some(planes) = self.nics.planes.get_mut(id as usize) {
+            planes.forget();
+        }
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway(self.nics.chunks.number(id));
         self.nics.back_offs.forget(id);

@@ -45,6 +45,7 @@ pub(crate) struct SendingQp {
     pub(super) granted: bool,
     /// The planes that its packets may take, a bit each.
     pub(super) planes: u8,
+    /// Where the NIC has several ports, `Planes` has what steers.
     pub(super) steering: Steering,
     /// The persistent queue pair that it is on, if it is on one.
     pub(super) queue_pair: Option<QueuePairId>,

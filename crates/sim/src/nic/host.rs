@@ -4,19 +4,16 @@ use super::persistent::PersistentQps;
 use super::reports::Credit;
 use crate::config::RunConfig;
 use crate::partition::{OwnHost, Partition};
-use std::collections::VecDeque;
 use weft_balance::Planner;
 use weft_balance::plan::QueuePairId;
 use weft_units::{Draw, HostId, IdVec, Stream, Time};
 
-/// A host: its planner and the round of its NIC.
+/// A host: its planner, and what its NIC knows of it.
 #[derive(Debug)]
 pub(crate) struct Host {
     /// Its number in the fabric.
     pub(super) id: HostId,
     pub(super) planner: Planner,
-    /// Queue pairs that want to send, the next one first.
-    pub(super) round: VecDeque<u32>,
     /// Places of queue pairs that are over. Each host has its own, so that the order in which its
     /// queue pairs are numbered does not depend on what others do.
     pub(super) free: Vec<u32>,
@@ -53,7 +50,6 @@ impl Host {
                     config.seed,
                     config.packet.mtu,
                 ),
-                round: VecDeque::new(),
                 free: Vec::new(),
                 positions: positions.stream(u64::from(host.0)),
                 told: 0,

@@ -34,8 +34,8 @@ pub(crate) struct Nics {
     pub(super) free_receivers: Vec<Vec<u32>>,
     /// The ports of NICs.
     pub(super) ports: NicPorts,
-    /// Rounds of hosts in the second plane, the third, and so on.
-    rounds: Vec<IdVec<OwnHost, VecDeque<u32>>>,
+    /// Queue pairs that want to send, the next one first: of the first host in each plane, of the second one, and so on.
+    rounds: Vec<VecDeque<u32>>,
     /// What each queue pair knows of its planes, where there are several.
     pub(super) planes: Vec<Planes>,
     /// Ports of NICs whose links are known to be dead, a bit each, of all hosts of the fabric that have others.
@@ -62,9 +62,10 @@ impl Nics {
             opened: vec![0; partitions],
             free_receivers: vec![Vec::new(); partitions],
             ports: NicPorts::new(config.fabric, partition),
-            rounds: (1..config.fabric.nic_ports())
-                .map(|_| partition.hosts.iter().map(|_| VecDeque::new()).collect())
-                .collect(),
+            rounds: vec![
+                VecDeque::new();
+                partition.hosts.len() * config.fabric.nic_ports() as usize
+            ],
             planes: Vec::new(),
             dead: FxHashMap::default(),
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
@@ -75,10 +76,7 @@ impl Nics {
     /// The round of the port of a host in a plane.
     #[inline(always)]
     pub(crate) fn round(&mut self, host: OwnHost, plane: u32) -> &mut VecDeque<u32> {
-        match plane {
-            0 => &mut self.hosts[host].round,
-            other => &mut self.rounds[other as usize - 1][host],
-        }
+        &mut self.rounds[(host.0 * self.ports.planes + plane) as usize]
     }
     /// Whose port of a NIC it is, and in which plane.
     pub(crate) fn owner(&self, port: OutPort) -> (OwnHost, u32) {

@@ -88,6 +88,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = free.unwrap_or(self.nics.senders.len() as u32);
         assert!(id < Target::LIMIT, "{id} queue pairs at once are too many");
         let receiver = self.open_receiver(host, id, &subflow);
+        let before = queue_pair.map(|id| self.nics.hosts[host].persistent.take_over(id));
+        let before = before.unwrap_or_default();
         let context = self.flow_context(host, &subflow, own);
         let steering = Steering::new(&config.balance, &context);
         let dead = self.dead_between(host, subflow.dst);
@@ -99,16 +101,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             true => 1 << plane,
             false => u8::MAX >> (MOST_PLANES as u32 - self.planes()),
         };
-        if self.planes() > 1 {
-            let known = Planes::new(config, &context, steering.is_fixed(), dead);
-            match self.nics.planes.get_mut(id as usize) {
-                Some(place) => *place = known,
-                None => self.nics.planes.push(known),
-            }
-        }
         let pace = self.pace(host, &subflow);
-        let before = queue_pair.map(|id| self.nics.hosts[host].persistent.take_over(id));
-        let before = before.unwrap_or_default();
         let congestion = before
             .congestion
             .unwrap_or_else(|| Congestion::new(&config.transport.congestion, &pace));
@@ -120,7 +113,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let is_awaited = queue_pair.is_some() || self.awaits_departures();
         let is_reported = config.transport.recovery.reports();
         let care = PacketHooks::new(&steering, is_timed, is_awaited, is_reported);
-        let care = if self.planes() > 1 { care.in_planes() } else { care };
+        let (care, steering) = match self.planes() {
+            1 => (care, steering),
+            _ => {
+                let known = Planes::new(config, &context, steering, dead);
+                match self.nics.planes.get_mut(id as usize) {
+                    Some(place) => *place = known,
+                    None => self.nics.planes.push(known),
+                }
+                (care.in_planes(), Steering::Fixed)
+            }
+        };
         let flow = SendingQp {
             sender,
             congestion,

@@ -13,6 +13,7 @@
 //! each plane into which something left so long ago, and from which nothing has come since. If that is so of all
 //! planes, it says nothing of any.
 
+use super::flow::SendingQp;
 use crate::config::RunConfig;
 use crate::engine::Engine;
 use crate::partition::{OutPort, OwnHost};
@@ -28,11 +29,11 @@ pub(super) const MOST: usize = 8;
 /// For so many time-outs a silent plane is not tried again.
 const BARRED: u64 = 8;
 
-/// What a queue pair knows of its planes.
+/// What a queue pair knows of its planes: of up to five, what packets touch is in one cache line.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Planes {
-    /// Of the second plane, the third, and so on.
+    /// Of each plane; none where packets keep their order.
     steerings: Box<[Steering]>,
     /// Those in which a port at either end is known to be dead, a bit each.
     dead: u8,
@@ -45,46 +46,75 @@ pub(super) struct Planes {
 }
 
 impl Planes {
-    /// Of a new flow, whose first plane is steered by another state.
+    /// Of a new flow; `first` is what steers in the first plane.
     pub(super) fn new(
         config: &RunConfig,
         flow: &FlowContext<'_>,
-        is_fixed: bool,
+        first: Steering,
         dead: u8,
     ) -> Planes {
         let name = Draw::new(config.seed, "plane");
-        let others = 1..if is_fixed { 1 } else { config.fabric.nic_ports() };
+        let (first, others) = match first.is_fixed() {
+            true => (None, 1..1),
+            false => (Some(first), 1..config.fabric.nic_ports()),
+        };
         let steering = |plane: u32| {
             let flow = FlowContext { flow: name.at(flow.flow, u64::from(plane)), ..*flow };
             Steering::new(&config.balance, &flow)
         };
         Planes {
-            steerings: others.map(steering).collect(),
+            steerings: first.into_iter().chain(others.map(steering)).collect(),
             dead,
             barred: 0,
             silent_since: [Time::MAX; MOST],
             barred_until: [Time::ZERO; MOST],
         }
     }
-    /// The route of a packet that leaves into a plane other than the first.
-    fn route(&mut self, plane: u32, base: Route, at: Departure) -> Route {
-        match self.steering_in(plane) {
-            Some(steering) => steering.route(base, at),
-            None => base,
-        }
+    /// All is acknowledged: nothing is left to steer.
+    pub(super) fn forget(&mut self) {
+        self.steerings = Box::default();
     }
-    /// What steers in a plane other than the first.
-    pub(super) fn steering_in(&mut self, plane: u32) -> Option<&mut Steering> {
-        self.steerings.get_mut(plane as usize - 1)
+    /// Whether `flow`, whose planes these are, sends into `plane` for now.
+    #[inline(always)]
+    pub(super) fn are_open(&self, now: Time, flow: &SendingQp, plane: u32) -> bool {
+        (flow.planes & !self.dead) >> plane & 1 == 1 && !self.is_barred(now, plane)
+    }
+    /// Packet `seq` of `flow`, whose planes these are, leaves into `plane`: by which route?
+    #[inline(always)]
+    pub(super) fn route(
+        &mut self,
+        flow: &mut SendingQp,
+        plane: u32,
+        seq: u32,
+        at: Departure,
+    ) -> Route {
+        self.leave(at.now, plane);
+        if flow.hooks.is_plain() {
+            return flow.route;
+        }
+        flow.note_departure(at.now, seq);
+        let route = match self.steering_in(plane) {
+            Some(steering) => steering.route(flow.route, at),
+            None => flow.route,
+        };
+        if flow.hooks.names_losses() {
+            flow.note_way(seq, plane, route);
+        }
+        route
+    }
+    /// What steers in a plane, unless packets keep their order.
+    #[inline(always)]
+    fn steering_in(&mut self, plane: u32) -> Option<&mut Steering> {
+        self.steerings.get_mut(plane as usize)
     }
     #[inline(always)]
     fn leave(&mut self, now: Time, plane: u32) {
-        let since = &mut self.silent_since[plane as usize];
+        let since = &mut self.silent_since[plane as usize % MOST];
         *since = now.min(*since);
     }
     #[inline(always)]
     fn hear(&mut self, plane: u32) {
-        self.silent_since[plane as usize] = Time::MAX;
+        self.silent_since[plane as usize % MOST] = Time::MAX;
         self.barred &= !(1 << plane);
     }
     #[inline(always)]
@@ -169,38 +199,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             _ => self.pull_by_port(port),
         }
     }
-    /// Whether queue pair `id` sends into `plane` for now.
-    #[inline(always)]
-    pub(super) fn uses_plane(&self, id: u32, plane: u32) -> bool {
-        let (flow, planes) = (&self.nics.senders[id as usize], &self.nics.planes[id as usize]);
-        (flow.planes & !planes.dead) >> plane & 1 == 1 && !planes.is_barred(self.now, plane)
-    }
-    /// Packet `seq` of queue pair `id` leaves into `plane`, when `in_flight` were out before it: by which
-    /// route?
-    #[inline(always)]
-    pub(super) fn leave_into_plane(
-        &mut self,
-        id: u32,
-        plane: u32,
-        seq: u32,
-        in_flight: u32,
-    ) -> Route {
-        let (now, nics) = (self.now, &mut self.nics);
-        let (flow, planes) = (&mut nics.senders[id as usize], &mut nics.planes[id as usize]);
-        planes.leave(now, plane);
-        if flow.hooks.is_plain() {
-            return flow.route;
-        }
-        if plane == 0 || planes.steerings.is_empty() {
-            return flow.leave(now, seq, in_flight);
-        }
-        flow.note_departure(now, seq);
-        let route = planes.route(plane, flow.route, Departure { now, in_flight });
-        if flow.hooks.names_losses() {
-            flow.note_way(seq, plane, route);
-        }
-        route
-    }
     /// What timed out at queue pair `id` is told to the states that steered it, if they ask.
     pub(super) fn name_losses(&mut self, id: u32, TimeOut { now, after }: TimeOut) {
         let nics = &mut self.nics;
@@ -214,12 +212,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.sender.each_lost(&mut |seq| ways.extend(departures.way_until(seq, by)));
         }
         for way in ways {
-            let (plane, entropy) = ((way >> u16::BITS) as usize, way as u16);
-            match plane.checked_sub(1) {
-                None => flow.steering.on_lost(now, entropy),
-                Some(other) => {
-                    nics.planes[id as usize].steerings[other].on_lost(now, entropy);
-                }
+            let (plane, entropy) = (way >> u16::BITS, way as u16);
+            if let Some(steering) = self.steering_of(id, plane) {
+                steering.on_lost(now, entropy);
             }
         }
         self.plan_path_probes(id);
@@ -237,9 +232,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn steer_in_plane(&mut self, id: u32, port: OutPort, feedback: Feedback) {
         let nics = &mut self.nics;
         let (_, plane) = nics.ports.owner(port);
-        match nics.planes[id as usize].steerings.get_mut((plane as usize).wrapping_sub(1)) {
-            Some(steering) => steering.on_ack(feedback),
-            None => nics.senders[id as usize].steering.on_ack(feedback),
+        if let Some(steering) = nics.planes[id as usize].steering_in(plane) {
+            steering.on_ack(feedback);
+        }
+    }
+    /// What steers queue pair `id` in a plane, unless its packets keep their order there.
+    pub(super) fn steering_of(&mut self, id: u32, plane: u32) -> Option<&mut Steering> {
+        let flow = &mut self.nics.senders[id as usize];
+        match flow.hooks.is_planed() {
+            false => Some(&mut flow.steering),
+            true => self.nics.planes[id as usize].steering_in(plane),
         }
     }
     /// Something came back to queue pair `id` by `port`.

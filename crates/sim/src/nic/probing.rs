@@ -84,13 +84,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    fn steering_of(&mut self, id: u32, plane: u32) -> Option<&mut Steering> {
-        match plane {
-            0 => Some(&mut self.nics.senders[id as usize].steering),
-            other => self.nics.planes[id as usize].steering_in(other),
-        }
-    }
-
     fn probe_again(&mut self, id: u32, at: Option<Time>) {
         if let Some(at) = at {
             let host = self.nics.senders[id as usize].src;

@@ -67,7 +67,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
     /// Data that wants credit says so.
     pub(super) fn ask_for_credit(&mut self, host: OwnHost, id: u32, packet: Packet) -> Packet {
-        let sharing = self.nics.hosts[host].round.len() as u32;
+        let sharing = self.nics.round(host, 0).len() as u32;
         let flow = &self.nics.senders[id as usize];
         let backlog = flow.sender.backlog();
         match flow.congestion.pull_target(backlog, sharing) {
@@ -218,14 +218,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Queue pair `id` asks its receiver what is there.
     pub(super) fn request(&mut self, id: u32, ask: Ask) {
-        let (flow, now) = (&mut self.nics.senders[id as usize], self.now);
-        let route = match flow.hooks.is_plain() {
-            true => flow.route,
-            false => {
-                let in_flight = flow.sender.in_flight();
-                flow.steering.route(flow.route, Departure { now, in_flight })
-            }
+        let (flow, now) = (&self.nics.senders[id as usize], self.now);
+        let (is_plain, base, in_flight) =
+            (flow.hooks.is_plain(), flow.route, flow.sender.in_flight());
+        let route = match self.steering_of(id, 0) {
+            Some(steering) if !is_plain => steering.route(base, Departure { now, in_flight }),
+            _ => base,
         };
+        let flow = &self.nics.senders[id as usize];
         let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);
         let plane = in_turn(flow.planes, (turn >> 32) as u32);
         self.request_by(id, plane, route, ask);
@@ -235,7 +235,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.nics.senders[id as usize];
         flow.sender.on_request();
         let (host, receiver, dst) = (flow.src, flow.receiver, flow.dst);
-        let sharing = self.nics.hosts[host].round.len() as u32;
+        let sharing = self.nics.round(host, 0).len() as u32;
+        let flow = &self.nics.senders[id as usize];
         let target = flow.congestion.pull_target(flow.sender.backlog(), sharing);
         let header = Header::Request { receiver, target, ask };
         self.counts.totals.requests += 1;

@@ -1,6 +1,7 @@
 //! The round of a NIC: whose turn it is, and what leaves.
 
 use super::flow::{Stage, stretched};
+use super::planes::Planes;
 use crate::config::{Pacing, Service};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -8,6 +9,7 @@ use crate::packet::{Data, Packet};
 use crate::partition::OwnHost;
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
+use weft_balance::steer::Departure;
 use weft_units::{Draw, Time, random};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
@@ -145,13 +147,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 }
             };
             flow.queued &= !(1 << plane);
-            if flow.may_send() && (!PLANED || self.uses_plane(id, plane)) {
+            let opens = |planes: &Planes| planes.are_open(self.now, flow, plane);
+            if flow.may_send() && (!PLANED || opens(&self.nics.planes[id as usize])) {
                 if self.nics.has_slots && !self.may_leave_gpu(id) {
                     continue;
                 }
                 return self.send_data::<PLANED>(host, id, plane);
             }
-            self.retire_if_over(id);
+            if flow.is_done() {
+                self.retire_if_over(id);
+            }
         }
     }
 
@@ -164,13 +169,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let sent = flow.sender.send(self.now);
         let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
         let route = if PLANED {
-            self.leave_into_plane(id, plane, sent.seq, in_flight)
+            let at = Departure { now: self.now, in_flight };
+            self.nics.planes[id as usize].route(flow, plane, sent.seq, at)
         } else if flow.hooks.is_plain() {
             flow.route
         } else {
             flow.leave(self.now, sent.seq, in_flight)
         };
-        let flow = &mut self.nics.senders[id as usize];
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let (receiver, key) = (flow.receiver, flow.key);
         flow.congestion.on_send(self.now, size);
