@@ -186,7 +186,7 @@ plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 # After the core: two builds of one folder wait for each other.
 $(PLUGIN): $(SOURCES) | build
 	@echo "building the NCCL plugin (a few minutes the first time) ..."
-	@cargo build --release --quiet -p weft-nccl-plugin
+	@env -u MAKEFLAGS cargo build --release --quiet -p weft-nccl-plugin
 	@# Another file, not other contents: somebody may be running the old one.
 	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
 

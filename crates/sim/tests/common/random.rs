@@ -71,6 +71,9 @@ type Traffic = (Clos, Pattern, u64, PacketConfig);
 type Sending = (BalanceConfig, TransportConfig, sending::PacingChoice);
 type Drafts = Vec<failures::Draft>;
 
+/// Messages of a case with TCP.
+const MOST_OF_TCP: usize = 2_000;
+
 fn assemble(
     (traffic, sending, switch, failures, seed): (Traffic, Sending, (Kind, Memory), Drafts, u64),
 ) -> Setup {
@@ -78,7 +81,12 @@ fn assemble(
     let (balance, transport, pacing) = sending;
     // With room for a packet or two much traffic takes for ever.
     let bytes = if switch.1.is_tiny() { bytes.min(4_000) } else { bytes };
-    let workload = pattern(&clos, &fit(&clos, traffic), bytes);
+    let is_tcp = matches!(transport.recovery, RecoveryConfig::Tcp(_));
+    let mut workload = pattern(&clos, &fit(&clos, traffic), bytes);
+    if is_tcp && workload.messages().len() > MOST_OF_TCP {
+        // Its time-outs double: thousands of messages at once into little room take seconds.
+        workload = pattern(&clos, &Pattern::Permutation(Permutation { count: 1 }), bytes);
+    }
     let mut setup = Setup { balance, transport, packet, ..Setup::new(clos, workload) };
     if setup.balance.scheme.fits(&setup.fabric).is_err() {
         setup.balance.scheme = Ecmp.into();
@@ -90,7 +98,6 @@ fn assemble(
     setup.failures = failures.iter().map(|draft| draft.config(&setup.fabric)).collect();
     // Without randomness a few tiny buffers keep losing the same packets for ever; and TCP's
     // time-out doubles six times.
-    let is_tcp = matches!(setup.transport.recovery, RecoveryConfig::Tcp(_));
     calm(&mut setup);
     setup.stall_after = match must_finish(&setup) {
         false => Time::ms(3),
