@@ -97,21 +97,19 @@ impl Shared {
             return self.orders.wake_sleeper(&self.waker);
         };
         let wakes = match round(&mut rounds, FEW_TURNS) {
-            Left::Nothing => {
-                // Told before the lock is free. Its own thread ends when it finds none.
-                *rounds = None;
-                drop(rounds);
-                return self.orders.wake_sleeper(&self.waker);
-            }
-            Left::Work => true,
+            Left::Nothing | Left::Work => true,
             Left::Until(at) => rounds.as_ref().is_some_and(|this| {
                 let too_late = this.sleeps_until.is_some_and(|until| at < until);
                 // A device wakes a sleeper once, and then has to be asked to again.
                 too_late || this.busy && this.engine.nic.is_some()
             }),
         };
+        let is_over = rounds.is_none();
         drop(rounds);
-        self.progress.asked.fetch_add(1, Ordering::Relaxed);
+        // The endpoint's thread waits for no one to end.
+        if !is_over {
+            self.progress.asked.fetch_add(1, Ordering::Relaxed);
+        }
         if wakes || !self.orders.is_empty() {
             self.orders.wake_sleeper(&self.waker);
         }
@@ -135,11 +133,7 @@ impl Shared {
             };
             stand_by = STAND_BY;
             let left = round(&mut rounds, TURNS);
-            let Some(this) = rounds.as_mut().filter(|_| !matches!(left, Left::Nothing)) else {
-                // What it leaves behind is told before the lock is free.
-                *rounds = None;
-                return;
-            };
+            let Some(this) = rounds.as_mut() else { return };
             let now = this.engine.now;
             if this.busy {
                 busy_until = now + SPIN;
@@ -163,14 +157,15 @@ impl Shared {
     }
 }
 
-/// A round of the engine, if it is there. One that panics is over: whoever waits hears of it.
+/// A round of the engine, if it is there. One that is over is taken out, also by a panic, which has been told
+/// on standard error: whoever waits hears of it before the lock is free.
 fn round(rounds: &mut Option<Box<Rounds>>, turns: usize) -> Left {
     let Some(this) = rounds else { return Left::Nothing };
-    catch_unwind(AssertUnwindSafe(|| this.round(turns))).unwrap_or_else(|_| {
-        // The panic has been told on standard error.
+    let left = catch_unwind(AssertUnwindSafe(|| this.round(turns))).unwrap_or(Left::Nothing);
+    if matches!(left, Left::Nothing) {
         *rounds = None;
-        Left::Nothing
-    })
+    }
+    left
 }
 
 impl Rounds {
