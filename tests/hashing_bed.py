@@ -97,7 +97,7 @@ class Asked:
                 # What a host sends to itself goes over it.
                 subprocess.run(("ip", "link", "set", "lo", "up"), check=True)
                 servers.append(subprocess.Popen(self.job["server"]))
-                self._wait_for(self.job["server_port"])
+                wait_for(self.job["server_port"])
         try:
             with system.home():
                 system.enter("host-0")
@@ -114,15 +114,15 @@ class Asked:
         found = json.loads(done.stdout) if done.stdout else None
         return {"table": found, "status": done.returncode, "said": done.stderr}
 
-    @staticmethod
-    def _wait_for(port: int) -> None:
-        """Until somebody listens here."""
-        for _ in range(200):
-            with socket.socket() as one:
-                if one.connect_ex(("127.0.0.1", port)) == 0:
-                    return
-            time.sleep(0.05)
-        raise RuntimeError(f"nobody listens at port {port}")
+
+def wait_for(port: int) -> None:
+    """Until somebody listens here."""
+    for _ in range(200):
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"nobody listens at port {port}")
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 
 import weft as package
 from conftest import Weft
+from hashing_bed import wait_for
 from test_discover import CLUSTER, UNLIMITED, asked
 from weft.testbed import system
 
@@ -75,20 +75,11 @@ def port(keys: Keys) -> Iterator[int]:
         free: int = one.getsockname()[1]
     server = subprocess.Popen(keys.server("127.0.0.1", free))
     try:
-        _wait_for(free)
+        wait_for(free)
         yield free
     finally:
         server.terminate()
         server.wait(timeout=30)
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    pytest.fail("the server of SSH does not listen")
 
 
 @pytest.fixture

@@ -259,11 +259,11 @@ impl Survey {
             && leader != target
             && self.searches[leader].length() == expected
         {
-            let leader = self.searches[leader].clone();
-            let search = &mut self.searches[target];
+            let others = self.searches.get_disjoint_mut([leader, target]);
+            let [leader, search] = others.expect("two of them");
             search.parted(leader.branches());
             if self.models.contains_key(&length) || !search.needs().is_empty() {
-                search.begin_like(&leader);
+                search.begin_like(leader);
             }
         }
         if self.searches.len() >= MANY {

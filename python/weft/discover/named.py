@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weft import _native
 from weft import cluster as clusters
-from weft.cluster import Cluster
+from weft.cluster import Cluster, Host
 from weft.discover.table import Table
 
 
@@ -65,17 +65,22 @@ def by_port(cluster: Cluster, table: Table) -> dict[tuple[str, str, int], str]:
 
 def via(cluster: Cluster, path: NamedPath) -> str:
     """The switches above the leaf that a path leads over."""
-    link = cluster.uplinks[f"leaf-{cluster.hosts[path.src].leaf}"][path.uplink]
-    names = [_link(cluster, link.upper, link.member, len(_between(cluster, link)))]
-    above = cluster.uplinks.get(link.upper, ())
-    if above and len(above) > path.path & 255 and _pods_differ(cluster, path):
-        second = above[path.path & 255]
-        names.append(_link(cluster, second.upper, second.member, len(_between(cluster, second))))
+    taken = links(cluster, cluster.hosts[path.src], cluster.hosts[path.dst], path.path)
+    names = (_link(cluster, one.upper, one.member, len(_between(cluster, one))) for one in taken)
     return " ".join(names)
 
 
-def _pods_differ(cluster: Cluster, path: NamedPath) -> bool:
-    pods = [cluster.switches[cluster.hosts[one].leaf].pod for one in (path.src, path.dst)]
+def links(cluster: Cluster, src: Host, dst: Host, path: int) -> list[clusters.Link]:
+    """The uplinks that a path id takes: that of the leaf, and one more to another pod."""
+    first = cluster.uplinks[f"leaf-{src.leaf}"][path >> 8]
+    if not pods_differ(cluster, src, dst):
+        return [first]
+    return [first, cluster.uplinks[first.upper][path & 255]]
+
+
+def pods_differ(cluster: Cluster, src: Host, dst: Host) -> bool:
+    """Whether hosts are in different pods."""
+    pods = [cluster.switches[host.leaf].pod for host in (src, dst)]
     return pods[0] != pods[1]
 
 

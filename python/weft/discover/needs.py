@@ -12,6 +12,7 @@ from pathlib import Path
 
 from weft import _native
 from weft.cluster import Cluster, Host
+from weft.discover import named
 from weft.plans import make
 from weft.study import inputs
 
@@ -75,16 +76,19 @@ def through(cluster: Cluster, src: Host, dst: Host, needs: Sequence[Need]) -> Ad
 def _addresses(cluster: Cluster, src: Host, dst: Host, path: int | None) -> list[str]:
     if path is None:
         return []
-    link = cluster.uplinks[f"leaf-{src.leaf}"][path >> 8]
-    pods = [cluster.switches[host.leaf].pod for host in (src, dst)]
-    if pods[0] == pods[1]:
-        return [link.upper_address]
-    return [link.upper_address, cluster.uplinks[link.upper][path & 255].upper_address]
+    return [link.upper_address for link in named.links(cluster, src, dst, path)]
 
 
-def probes(cluster: Cluster, src: Host, needs: Sequence[Need], unseen: float) -> float:
-    """About how many probes a target takes that needs this; of no needs: all paths."""
+def probes(
+    cluster: Cluster, src: Host, targets: Sequence[Host], unseen: float, job: Needs | None = None
+) -> float:
+    """About how many probes a host sends that looks for these; without a job: for all paths."""
     ways = paths(cluster, src)
+    mine = (job or {}).get(src.number, {})
+    return sum(_probes_of(ways, mine.get(host.number, ()), unseen) for host in targets)
+
+
+def _probes_of(ways: int, needs: Sequence[Need], unseen: float) -> float:
     if not needs:
         return ways * sum(1 / share for share in range(1, ways + 1)) / (1 - unseen)
     if needs[0][0] is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.cluster import Cluster, Host, Protocol
 from weft.discover import needs
+from weft.discover.named import pods_differ
 from weft.discover.needs import Needs
 from weft.discover.survey import LAST_PORT, Survey
 from weft.errors import ExperimentError
@@ -175,8 +176,8 @@ def rates(
     cluster: Cluster,
     wanted: Sequence[tuple[Host, Sequence[Host]]],
     rules: Mapping[str, Any],
-    job: Needs | None = None,
-    most: int | None = None,
+    job: Needs | None,
+    most: int,
 ) -> dict[int, float]:
     """Probes a second of each host, by number, so that no switch is asked more than the rate says.
 
@@ -186,19 +187,17 @@ def rates(
     whole = needs.of_leaf(cluster, [host for host, _ in wanted], rules["rate"])
     shares: dict[int, dict[int, float]] = {}
     for host, to in wanted:
-        mine = (job or {}).get(host.number, {})
-        each = (needs.probes(cluster, host, mine.get(one.number, ()), 0.05) for one in to)
-        shares.setdefault(host.leaf, {})[host.number] = sum(each)
+        share = needs.probes(cluster, host, to, rules["unseen"], job)
+        shares.setdefault(host.leaf, {})[host.number] = share
     found = {}
     for of_leaf in shares.values():
         total = sum(of_leaf.values())
         for number, share in of_leaf.items():
-            part = share / total if most is None or len(of_leaf) <= most else 1 / most
+            part = share / total if len(of_leaf) <= most else 1 / most
             found[number] = max(whole * part, 0.1)
     return found
 
 
 def _switches(cluster: Cluster, source: Host, target: Host) -> int:
     """How many are on the way between hosts of different racks."""
-    pods = [cluster.switches[host.leaf].pod for host in (source, target)]
-    return 3 if pods[0] == pods[1] else 5
+    return 5 if pods_differ(cluster, source, target) else 3

@@ -124,10 +124,7 @@ def of_job(
     slots = everywhere.slots([host for host, _ in pairs])
     rates = peers.rates(cluster, pairs, rules, job, slots)
     expected = {
-        host.number: sum(
-            needs.probes(cluster, host, job[host.number][one.number], 0.05) for one in to
-        )
-        for host, to in pairs
+        host.number: needs.probes(cluster, host, to, rules["unseen"], job) for host, to in pairs
     }
     drawn = _drawn(pairs, expected, answers["seed"])
     cluster_json = json.dumps(clusters.as_json(cluster))
