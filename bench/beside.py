@@ -160,12 +160,16 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [f"| input | the other side | Weft | s | MB |{more}"]
     lines.append("|---" * (lines[0].count("|") - 1) + "|")
     for case in CASES:
-        theirs = case.other.replace("{program}", case.simulator)
-        cells = [case.name, f"`{theirs}`", f"`weft {case.weft}`"]
+        cells = [case.name, *(f"`{_shown(case, side)}`" for side in (case.simulator, "weft"))]
         for simulator in ("weft", *([case.simulator] if compared else [])):
             cells += _cells(found.get((case.name, simulator)))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _shown(case: Case, side: str) -> str:
+    """The command of a side, with its name in place of where its program is."""
+    return f"weft {case.weft}" if side == "weft" else case.other.format(program=side)
 
 
 def _cells(row: Mapping[str, Any] | None) -> list[str]:
@@ -193,15 +197,10 @@ def both(
             # What fails once need not fail again.
             if all(one.status == 0 for one in found[name]):
                 found[name].append(measure(command, folder, outputs[name]))
-    return [
-        _row(case, name, shlex.join(command), found[name], outputs[name])
-        for name, command in sides.items()
-    ]
+    return [_row(case, name, found[name], outputs[name]) for name in sides]
 
 
-def _row(
-    case: Case, name: str, command: str, rounds: Sequence[Measured], output: Path
-) -> dict[str, Any]:
+def _row(case: Case, name: str, rounds: Sequence[Measured], output: Path) -> dict[str, Any]:
     """What a side took: the time of its best round, the memory of its worst. Prints it."""
     best = min(rounds, key=lambda one: (-abs(one.status), one.seconds))
     peak = max(one.peak_bytes for one in rounds)
@@ -219,7 +218,7 @@ def _row(
     return {
         "case": case.name,
         "simulator": name,
-        "command": command,
+        "command": _shown(case, name),
         **asdict(best),
         "peak_bytes": peak,
         "rounds_s": [one.seconds for one in rounds],
