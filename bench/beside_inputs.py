@@ -1,7 +1,7 @@
 """What `make beside` runs: for each case the input files, and the command of each side.
 
-Both sides read the same files where both read their format. Where they do not, both files are
-written from the same numbers: the servers of SimAI's packet simulator, the switch of ASTRA-sim.
+Both sides read the same files. Analytical simulators know no links: there Weft runs on a fabric
+of its own.
 No command line of another simulator has been run against that simulator here.
 """
 
@@ -71,8 +71,7 @@ CASES = (
         "1 layer of a transformer on 8 servers of 8 GPUs",
         "simai-simulator",
         "{program} -t 1 -w layer.txt -n servers.topo -c SimAI.conf",
-        "run layer.txt --fabric servers.txt:server.gpus=8,server.nics=8,server.scale_up=3.6Tbps"
-        f" --schemes ecmp {ONE}",
+        f"run layer.txt --fabric servers.topo --schemes ecmp {ONE}",
     ),
 )
 SIMULATORS = tuple(dict.fromkeys(case.simulator for case in CASES))
@@ -259,29 +258,22 @@ def _simai_simulator(folder: Path) -> None:
     (folder / "SimAI.conf").write_text(_CONF)
     for name in ("simai-flow.txt", "simai-trace.txt"):
         (folder / name).write_text("0\n")
-    (folder / "servers.topo").write_text(servers(nvswitches=8))
-    (folder / "servers.txt").write_text(servers(nvswitches=0))
+    (folder / "servers.topo").write_text(servers())
 
 
-def servers(nvswitches: int) -> str:
+def servers() -> str:
     """Eight servers of eight GPUs, each server at a leaf of its own, under eight spines.
 
-    With NVSwitches it is SimAI's format; without any the same network in that of ns-3, since Weft
-    has what is inside a server as keys.
+    In SimAI's format: GPUs 0 to 63, an NVSwitch for each server, leaves, spines.
     """
-    first = 64 + nvswitches
-    leaves, spines = range(first, first + 8), range(first + 8, first + 16)
-    links = [(gpu, leaves[gpu // 8], "400Gbps", "0.0005ms") for gpu in range(64)]
+    nvswitches, leaves, spines = range(64, 72), range(72, 80), range(80, 88)
+    # To the NVSwitch and back are the 500 ns that Weft has between GPUs unless told.
+    links = [(gpu, nvswitches[gpu // 8], "3600Gbps", "0.00025ms") for gpu in range(64)]
+    links += [(gpu, leaves[gpu // 8], "400Gbps", "0.0005ms") for gpu in range(64)]
     links += [(leaf, spine, "400Gbps", "0.0005ms") for leaf in leaves for spine in spines]
-    if nvswitches:
-        # First, as in SimAI's files; two of them are the 500 ns that Weft has between GPUs.
-        links = [(gpu, 64 + gpu // 8, "3600Gbps", "0.00025ms") for gpu in range(64)] + links
-        counts = f"{first + 16} 8 {nvswitches} 16 {len(links)} H100"
-    else:
-        counts = f"{first + 16} 16 {len(links)}"
-    switches = " ".join(map(str, range(64, first + 16)))
+    switches = " ".join(map(str, range(64, 88)))
     rows = "".join(f"{one} {other} {rate} {delay} 0\n" for one, other, rate, delay in links)
-    return f"{counts}\n{switches}\n{rows}"
+    return f"88 8 8 16 {len(links)} H100\n{switches}\n{rows}"
 
 
 _WRITERS: Mapping[str, Callable[[Path], None]] = {

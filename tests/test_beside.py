@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import until
+from weft.analysis import topology_info
 
 BESIDE = Path(__file__).parents[1] / "bench/beside.py"
 ONE_CASE = "ring all-reduce of 64 MB as Chakra, 16 ranks"
@@ -125,20 +126,18 @@ def test_memory_is_the_programs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert module.measure(["no-such-program"], tmp_path, tmp_path / "said").status == 127
 
 
-def test_both_forms_of_the_servers_have_the_same_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What SimAI reads has NVSwitches besides."""
+def test_the_servers_are_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight leaves and spines, a server of eight GPUs at each leaf: as Weft reads SimAI's file."""
     monkeypatch.syspath_prepend(str(BESIDE.parent))
     module = importlib.import_module("beside_inputs")
-    counts, switches, *links = module.servers(nvswitches=8).splitlines()
-    nodes, gpus, nvswitches, rest, count, kind = counts.split()
-    assert (gpus, kind, int(count)) == ("8", "H100", len(links))
-    assert switches.split() == [str(number) for number in range(64, int(nodes))]
-    assert len(switches.split()) == int(nvswitches) + int(rest)
-    short, _, *plain = module.servers(nvswitches=0).splitlines()
-    assert short == f"80 16 {len(plain)}"
-    later = [link.split() for link in links[64:]]
-    moved = [[str(int(end) - 8 * (int(end) >= 64)) for end in link[:2]] for link in later]
-    assert moved == [link.split()[:2] for link in plain]
+    (tmp_path / "servers.topo").write_text(module.servers())
+    found = topology_info.info(tmp_path / "servers.topo")
+    counts = {"leaves": 8, "spines": 8, "hosts_per_leaf": 8, "links_per_pair": 1, "link": "400Gbps"}
+    assert counts.items() <= found["fabric"].items()
+    server = {"gpus": 8, "nics": 8, "rails": False, "scale_up": "3600Gbps"}
+    assert found["fabric"]["server"] == server | {"scale_up_latency": "500ns"}
 
 
 def test_ctrl_c_ends_the_program_too(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,50 @@ def test_a_file_under_a_connection_matrix(weft: Weft, files: Path) -> None:
     words = ("run", "traffic/two.csv", "--schemes", "ecmp", "--fabric", "small.topo")
     (row,) = rows(weft, *words)
     assert (row["hosts"], row["messages"]) == (4, 1)
+
+
+SIMAI = Path(__file__).parents[1] / "examples/rails_H100.topo"
+"""Two servers of four GPUs, each at a leaf of its own, in SimAI's format."""
+
+
+def test_simai_says_what_servers_are(weft: Weft, tmp_path: Path) -> None:
+    """Described, run under a name without a dot, and the same to the byte as keys by hand."""
+    shutil.copy(SIMAI, tmp_path / "Spectrum-X_8g_4gps")
+    text = weft("topology", "info", "Spectrum-X_8g_4gps").stdout
+    title = "SimAI's ns-3 backend, 2 tiers, 8 hosts in 2 servers of 4 GPUs on rails"
+    assert text.startswith(f"Spectrum-X_8g_4gps: {title}\n")
+    assert "node 1 is host-2\n" in text
+    found = json.loads(weft("topology", "info", "Spectrum-X_8g_4gps", "--json").stdout)
+    named = dict(zip(found["file_nodes"], found["nodes"], strict=True))
+    assert (named["5"], named["10"], named["15"]) == ("host-3", "leaf-0", "spine-1")
+    assert named.keys().isdisjoint(("8", "9"))
+    assert "server.gpus = 4, server.nics = 4, server.rails = true" in text
+    placed = weft("topology", "info", "Spectrum-X_8g_4gps", "--placement").stdout
+    assert placed == "".join(f"{gpu}\n" for gpu in range(8))
+    words = ("compare", "--workload", "all-reduce:size=1MB", "--schemes", "ecmp,ethereal")
+
+    def results(fabric: str) -> list[dict[str, Any]]:
+        timing = ("wall_s", "build_s")
+        found = rows(weft, *words, "--fabric", fabric)
+        return [{key: row[key] for key in row if key not in timing} for row in found]
+
+    by_file = results("Spectrum-X_8g_4gps")
+    assert [row["ranks"] for row in by_file] == [8, 8]
+    keys = "leaf-spine:leaves=4,spines=2,hosts=2,link=400Gbps,server.gpus=4,server.nics=4"
+    assert results(f"{keys},server.rails=true") == by_file
+    beside = "leaf-spine:leaves=2,spines=2,hosts=4,link=400Gbps,server.gpus=4,server.nics=4"
+    assert results(beside) != by_file
+
+
+def test_simai_and_other_servers(weft: Weft) -> None:
+    """What contradicts the file is one line; other links between GPUs are taken."""
+    words = ("compare", "--workload", "all-reduce:size=1MB", "--schemes", "ecmp", "--fabric")
+    done = weft(*words, f"{SIMAI}:server.gpus=8")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"fabric.server.gpus: 8, where {SIMAI} has 4; remove it" in done.stderr
+    (slow,) = rows(weft, *words, f"{SIMAI}:server.scale_up=100Gbps")
+    (fast,) = rows(weft, *words, SIMAI)
+    assert slow["cct_s"] > fast["cct_s"]
 
 
 def test_files_are_swept_and_resumed(weft: Weft, files: Path) -> None:

@@ -48,7 +48,8 @@ edges:
   scheme: many2many
   link: eth
 """
-FILES = {"a.txt": IN_ORDER, "a.topo": TOPO, "a.yaml": INFRAGRAPH}
+SIMAI = (Path(__file__).parents[1] / "examples/rails_H100.topo").read_text()
+FILES = {"a.txt": IN_ORDER, "a.topo": TOPO, "a.yaml": INFRAGRAPH, "a_H100": SIMAI}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -10,8 +10,8 @@ use weft_fabric::{Bundle, Clos, Fabric, Link};
 
 /// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
 /// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`,
-/// `in_order`, `fabric`, `remarks`, `problems`, `file_nodes`. Rates are bits per second, delays seconds, and
-/// what the file does not say is `false`.
+/// `in_order`, `fabric`, `remarks`, `problems`, `file_nodes`, `planes`. Rates are bits per second, delays seconds, and
+/// what the file does not say is `false`. Counts are those of a plane.
 ///
 /// # Errors
 /// If the file cannot be read, or is none of the kinds that are known.
@@ -20,37 +20,39 @@ pub fn topology_info(path: &Path) -> Result<String, ExperimentError> {
     let topology = topology_file::load(path).map_err(plain)?;
     let mut table = Table::new();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    table.put("name", name.unwrap_or_default());
+    let name = name.unwrap_or_default();
+    table.put("name", name.clone());
     table.put("kind", kind(&topology));
-    put_fabric(&mut table, &topology).map_err(plain)?;
+    put_fabric(&mut table, &name, &topology).map_err(plain)?;
     Ok(Value::Table(table).to_json())
 }
 
 fn kind(topology: &Topology) -> &'static str {
     match topology {
         Topology::Ns3(_) | Topology::Ns3Graph(_) => "ns-3",
+        Topology::Simai(_) => "simai",
         Topology::Infragraph(_) => "infragraph",
         Topology::Htsim(_) => "htsim",
     }
 }
 
-fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
+fn put_fabric(table: &mut Table, name: &str, topology: &Topology) -> Result<(), String> {
     let (queues, latency) = match topology {
         Topology::Htsim(file) => (&file.queues[..], file.switch_latency),
         _ => (&[][..], None),
     };
     let mut remarks = topology.remarks().to_vec();
-    let (ratio, keys) = match (topology.clos(), topology.graph()) {
+    let ratio = match (topology.clos(), topology.graph()) {
         (Some(clos), _) => {
             put_tiers(table, clos, queues);
             let is_lone = !matches!(topology, Topology::Htsim(_)) && alone(clos);
             remarks.extend(is_lone.then(|| LONE.to_owned()));
-            (oversubscription(clos), topology_file::in_keys(clos).map(|(keys, _)| keys))
+            oversubscription(clos)
         }
         (None, Some((graph, why))) => {
             put_graph(table, graph);
             remarks.push(format!("it is no folded Clos: {why}"));
-            (None, topology_file::graph_in_keys(graph).map(|(keys, _)| keys))
+            None
         }
         (None, None) => return Err("there is no network in it; fetch it again".into()),
     };
@@ -59,8 +61,13 @@ fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
     let renumbered = topology_file::renumbered(topology);
     table.put("nodes", nodes(topology)?);
     table.put("in_order", renumbered.is_none());
-    let (keys, problems) = match keys {
-        Ok(keys) => (keys, Vec::new()),
+    let (keys, problems) = match topology_file::said(name, topology) {
+        Ok((mut keys, _, boxes)) => {
+            for (key, item) in boxes.iter().flat_map(|boxes| boxes.keys.iter()) {
+                keys.set(key, item.clone());
+            }
+            (keys, Vec::new())
+        }
         Err(what) => (Table::new(), vec![Value::from(what)]),
     };
     table.put("fabric", keys);
@@ -69,6 +76,7 @@ fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
     table.put("problems", problems);
     let names = topology.names().iter().map(|name| Value::from(name.clone()));
     table.put("file_nodes", names.collect::<Vec<_>>());
+    table.put("planes", count(topology.planes()));
     Ok(())
 }
 
@@ -116,6 +124,7 @@ fn nodes(topology: &Topology) -> Result<Vec<Value>, String> {
         (None, Some((graph, _))) => graph.wiring().and_then(Fabric::of_wiring),
         (None, None) => return Ok(Vec::new()),
     };
+    let fabric = fabric.and_then(|fabric| fabric.in_planes(topology.planes()));
     let fabric = fabric.map_err(|error| error.0)?;
     Ok(topology.nodes().iter().map(|node| Value::from(fabric.name(*node))).collect())
 }

@@ -235,6 +235,7 @@ fn topologies() -> Vec<Entry> {
     let files = [
         ("*.topo", "radices and rates of two or three tiers", "htsim"),
         ("*.txt", "every link on a line", "ASTRA-sim's ns-3 backend"),
+        ("*_H100", "the same with NVSwitches: servers, too", "SimAI's ns-3 backend"),
         ("*.yaml, *.json", "devices, their links, and how many of each", "InfraGraph"),
     ];
     let files = files

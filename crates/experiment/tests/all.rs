@@ -3,6 +3,8 @@
 mod common;
 #[path = "../../workload/tests/et/mod.rs"]
 mod et;
+#[path = "../../fabric/tests/simai_file/mod.rs"]
+mod simai_file;
 mod twill_runs;
 
 mod astra_sim;
@@ -25,6 +27,7 @@ mod presets;
 mod quick;
 mod results;
 mod settings;
+mod simai_files;
 mod stragglers;
 mod threads;
 mod topology_files;

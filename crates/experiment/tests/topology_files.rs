@@ -66,13 +66,13 @@ const ANALYTICAL: &str =
     "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n";
 
 /// A folder with experiments in it; if it is the test's own, gone with it.
-struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     own: bool,
 }
 
 impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Folder {
+    pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Folder {
         let name = format!("weft-topology-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a temporary folder");
@@ -91,15 +91,15 @@ impl Folder {
         let request = Request { text, format, source, overrides: &overrides, seeds: None };
         expand(&request).map_err(|error| error.to_string())
     }
-    fn expand(&self, text: &str, set: Overrides<'_>) -> Expansion {
+    pub(crate) fn expand(&self, text: &str, set: Overrides<'_>) -> Expansion {
         self.try_expand(text, set).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
     /// The first run of `text`, which reads back as the same where no file is.
-    fn settled(&self, text: &str, set: Overrides<'_>) -> Resolved {
+    pub(crate) fn settled(&self, text: &str, set: Overrides<'_>) -> Resolved {
         settled(&self.expand(text, set))
     }
     /// What is wrong, without the folder.
-    fn mistake(&self, text: &str, set: Overrides<'_>) -> String {
+    pub(crate) fn mistake(&self, text: &str, set: Overrides<'_>) -> String {
         let Err(line) = self.try_expand(text, set) else { panic!("accepted: {text} {set:?}") };
         assert!(!line.contains('\n'), "{line}");
         line.replace(&format!("{}/", self.path.display()), "")
@@ -114,7 +114,7 @@ impl Drop for Folder {
     }
 }
 
-type Overrides<'a> = &'a [(&'a str, &'a str)];
+pub(crate) type Overrides<'a> = &'a [(&'a str, &'a str)];
 
 fn settled(all: &Expansion) -> Resolved {
     let run = &all.runs[0];
@@ -127,7 +127,7 @@ fn settled(all: &Expansion) -> Resolved {
 }
 
 /// The good experiment with other keys of the fabric.
-fn on(fabric: &str) -> String {
+pub(crate) fn on(fabric: &str) -> String {
     let own = "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4";
     assert!(GOOD.contains(own));
     GOOD.replace(own, fabric)
@@ -383,7 +383,7 @@ fn short_forms_name_files() {
 }
 
 /// The description of a file as JSON text.
-fn info(folder: &Folder, name: &str) -> String {
+pub(crate) fn info(folder: &Folder, name: &str) -> String {
     topology_info(&folder.path.join(name)).expect("a description")
 }
 

@@ -38,8 +38,15 @@ impl Shape {
     pub fn hosts_per_leaf(&self) -> u32 {
         match self {
             Shape::Clos(clos) => clos.hosts_per_leaf,
+            Shape::Wiring(_) => self.hosts_of_leaves().into_iter().min().unwrap_or(0),
+        }
+    }
+    /// Hosts of each leaf.
+    pub fn hosts_of_leaves(&self) -> Vec<u32> {
+        match self {
+            Shape::Clos(clos) => vec![clos.hosts_per_leaf; self.leaves() as usize],
             Shape::Wiring(wiring) => {
-                wiring.hosts.chunk_by(|a, b| a == b).map(<[u32]>::len).min().unwrap_or(0) as u32
+                wiring.hosts.chunk_by(|a, b| a == b).map(|hosts| hosts.len() as u32).collect()
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The integration tests of this crate: one program, since linking takes longer than compiling.
 
 mod common;
+mod simai_file;
 
 mod aggregation;
 mod clos;
@@ -12,6 +13,7 @@ mod homes;
 mod import;
 mod import_infragraph;
 mod import_ns3;
+mod import_simai;
 mod path_weights;
 mod rails;
 mod weights;

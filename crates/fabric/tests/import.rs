@@ -239,6 +239,7 @@ trials! {
     fn no_text_panics(text in "[0-9a-zA-Z_:#,.\\[\\]\\- \n]{0,200}") {
         let _ = import::read("x", &text);
         let _ = import::ns3::read("x", &text);
+        let _ = import::simai::read("x", &text);
         let _ = import::htsim::read("x", &text);
         let _ = import::infragraph::read("x", &text);
     }
@@ -254,12 +255,13 @@ trials! {
         Just("devices:\n"), Just("instances:\n"), Just("edges:\n"), Just("links:\n"), Just("  "),
         Just("- {name: a, "), Just("count: 1, "), Just("choice: nic}"), Just("components: ["),
         Just("{instance: a"), Just("[0:4294967295]"), Just(", component: nic"), Just("}"), Just("ep1: "),
-        Just("4 2 3\n"), Just("2 3\n"), Just("0 2 1bps 1ps 0\n"), Just("1 3 1Gbps 1us 0\n"),
+        Just("5 2 1 2 4 H100\n"), Just("2 3 4\n"), Just("0 3 1bps 0ps 0\n"), Just("4 2 3\n"), Just("2 3\n"), Just("0 2 1bps 1ps 0\n"), Just("1 3 1Gbps 1us 0\n"),
     ], 0..60)) {
         let text = words.concat();
         let readers = [
             import::read("x", &text).err(),
             import::ns3::read("x", &text).err(),
+            import::simai::read("x", &text).err(),
             import::htsim::read("x", &text).err(),
             import::infragraph::read("x", &text).err(),
         ];

@@ -14,6 +14,7 @@ from weft.units import format_bytes, format_rate, format_time, significant
 
 _KINDS = {
     "ns-3": "ASTRA-sim's ns-3 backend",
+    "simai": "SimAI's ns-3 backend",
     "infragraph": "InfraGraph",
     "htsim": "htsim",
 }
@@ -30,10 +31,13 @@ def info(path: Path) -> dict[str, Any]:
 
 
 def placement(found: dict[str, Any]) -> list[int]:
-    """The host of each rank of ASTRA-sim, for a `placement_file` where hosts have a GPU each."""
+    """The GPU of each rank of the file's simulator, for a `placement_file`.
+
+    Of ASTRA-sim's files, where hosts have a GPU each, it has the number of its host.
+    """
     if found["problems"]:
         raise ExperimentError(f"{found['name']}: {found['problems'][0]}")
-    if not found["nodes"]:
+    if found["in_order"]:
         return list(range(found["hosts"]))
     names = (name.rpartition("-") for name in found["nodes"])
     return [int(number) for kind, _, number in names if kind == "host"]
@@ -49,10 +53,21 @@ def text(found: dict[str, Any]) -> str:
 
 
 def _summary(found: dict[str, Any]) -> str:
+    servers = _servers(found)
     if not found["tiers"]:
-        return f"a graph of {found['switches']} switches, {found['hosts']} hosts"
+        return f"a graph of {found['switches']} switches, {found['hosts']} hosts{servers}"
     pods = f" in {found['pods']} pods" if len(found["tiers"]) > 2 else ""
-    return f"{len(found['tiers'])} tiers{pods}, {found['hosts']} hosts"
+    planes = f" in each of {found['planes']} planes" if found["planes"] > 1 else ""
+    return f"{len(found['tiers'])} tiers{pods}{planes}, {found['hosts']} hosts{servers}"
+
+
+def _servers(found: dict[str, Any]) -> str:
+    """What is said of the servers that the hosts are NICs of."""
+    server = found["fabric"].get("server")
+    if server is None:
+        return ""
+    rails = " on rails" if server["rails"] else ""
+    return f" in {found['hosts'] // server['nics']} servers of {server['gpus']} GPUs{rails}"
 
 
 def _fabric(found: dict[str, Any]) -> list[str]:
@@ -102,7 +117,7 @@ def _nodes(found: dict[str, Any]) -> list[str]:
         return []
     # In files that number their nodes the numbers are the names.
     theirs = found["file_nodes"] or [str(node) for node in range(len(names))]
-    one, more = ("", "") if found["file_nodes"] else ("node ", "nodes ")
+    one, more = ("", "") if found["kind"] == "infragraph" else ("node ", "nodes ")
     runs = list(_runs(names))
     lines = []
     for first, last in runs[:_MOST_RUNS]:
@@ -154,7 +169,10 @@ def _trimmed(shown: str) -> str:
 def _verdict(found: dict[str, Any]) -> list[str]:
     if found["problems"]:
         return ["It cannot be a fabric:", *(f"  {problem}" for problem in found["problems"])]
-    keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in found["fabric"].items())
+    server = found["fabric"].get("server", {})
+    flat = found["fabric"] | {f"server.{key}": value for key, value in server.items()}
+    flat.pop("server", None)
+    keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in flat.items())
     return [
         f"It can be a fabric: file = {json.dumps(found['name'])} in [fabric]. "
         "As keys of an experiment:",

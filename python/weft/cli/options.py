@@ -128,8 +128,8 @@ Fabric = Annotated[
     str,
     typer.Option(
         metavar="SHORTHAND|FILE",
-        help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim, InfraGraph or ASTRA-sim (ns-3); "
-        "see weft list topologies.",
+        help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim, InfraGraph, ASTRA-sim or SimAI "
+        "(ns-3); see weft list topologies.",
         show_default=False,
         autocompletion=completion.fabrics,
     ),

@@ -19,7 +19,8 @@ def info(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A topology file of ASTRA-sim's ns-3 backend, of InfraGraph or of htsim (.topo).",
+            help="A topology file of the ns-3 backends of ASTRA-sim and SimAI, of InfraGraph or of "
+            "htsim (.topo).",
             show_default=False,
         ),
     ],

@@ -150,8 +150,17 @@ def workload_key(path: Path) -> str | None:
 
 
 def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
-    """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`."""
-    table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
+    """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`.
+
+    A topology file needs no dot in its name where there is no topology of that name.
+    """
+    try:
+        table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
+    except ExperimentError:
+        name, _, _ = text.strip().partition(":")
+        if kind != "fabric" or not Path(name).is_file():
+            raise
+        table = json.loads(_native.shorthand(kind, f"./{text.strip()}")) | {"file": name}
     return table
 
 

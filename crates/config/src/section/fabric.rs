@@ -3,7 +3,7 @@
 use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
 use super::topology::{COUNTS, TOPOLOGIES, check_links};
-use super::topology_file::{self, FromFile};
+use super::topology_file::{self, Boxes, FromFile};
 use crate::kind::{Integer, OneOf, Size, Span};
 use crate::memory::{self, Need};
 use crate::reader::{Asked, Reader, keys_asked_by, keys_of};
@@ -54,19 +54,26 @@ pub fn keys(name: &str) -> Vec<String> {
 
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
 pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
-    let (topology, usual, warning) = match topology_file::read(r, folder)? {
-        Some(FromFile { topology, usual, warning }) => (topology, usual, warning),
-        None => (read_topology(r)?, Usual::default(), None),
+    let found = match topology_file::read(r, folder)? {
+        Some(found) => found,
+        None => FromFile {
+            topology: read_topology(r)?,
+            boxes: None,
+            usual: Usual::default(),
+            warning: None,
+        },
     };
-    let (planes, homes) = read_nic_ports(r)?;
+    let FromFile { topology, boxes, usual, warning } = found;
+    let (planes, homes) = read_nic_ports(r, boxes.as_ref())?;
     if homes > 1 && planes > 1 {
         return Err(r.wrong("homes", "stands beside planes; remove one of them"));
     }
     let mut topology = topology.homed(homes).map_err(|error| r.wrong("homes", error.0))?;
     let nic = r.section("nic", "network cards and packet sizes", read_nic)?;
     let Nic { latency, packet, service } = nic;
-    let servers =
-        r.section("server", "GPUs and NICs of a server", |r| server::read(r, &topology))?;
+    let servers = r.section("server", "GPUs and NICs of a server", |r| {
+        server::read(r, &topology, boxes.as_ref())
+    })?;
     let slowest = topology.slowest();
     let switch = r.section("switch", "queues, marks and pauses", |r| {
         switch::read(r, slowest, &packet, &usual)
@@ -92,12 +99,13 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     Ok(FabricSection { fabric, switch, packet, service, servers, warnings })
 }
 
-/// How many ports every NIC has: in planes, and at leaves of one network.
-fn read_nic_ports(r: &mut Reader<'_>) -> Result<(u32, u32)> {
+/// How many ports every NIC has: in planes, and at leaves of one network. `said` is what a topology file says of it.
+fn read_nic_ports(r: &mut Reader<'_>, said: Option<&Boxes>) -> Result<(u32, u32)> {
+    let usual = said.map_or(1, |said| said.planes);
     let planes = r.get(
         "planes",
         Integer { min: 1, max: 8 },
-        Some(1),
+        Some(usual),
         "ports of every NIC, each of `link`, and each in a plane of its own: a network like the others",
     )?;
     let homes = r.get(
@@ -106,6 +114,11 @@ fn read_nic_ports(r: &mut Reader<'_>) -> Result<(u32, u32)> {
         Some(1),
         "ports of every NIC, each of `link`, at leaves of one network: so many neighbouring leaves share their hosts",
     )?;
+    for (key, given, file) in [("planes", planes, usual), ("homes", homes, 1)] {
+        if let Some(what) = said.and_then(|said| said.contradicts(given, file)) {
+            return Err(r.wrong(key, what));
+        }
+    }
     Ok((planes, homes))
 }
 
@@ -160,7 +173,7 @@ fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
 pub fn box_keys() -> Vec<Asked> {
     let empty = Table::new();
     let packet = PacketConfig { mtu: USUAL_MTU, header: 48, ack: 60 };
-    let mut all = keys_asked_by("fabric", read_nic_ports);
+    let mut all = keys_asked_by("fabric", |r| read_nic_ports(r, None));
     let mut take = |path: &str, r: &Reader<'_>| {
         all.extend(r.asked().iter().cloned().map(|mut asked| {
             asked.key = format!("{path}.{}", asked.key);
@@ -175,7 +188,7 @@ pub fn box_keys() -> Vec<Asked> {
     take("nic", &r);
     let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
     let mut r = Reader::rehearse("fabric.server", &empty);
-    let _ = server::read(&mut r, &Shape::Clos(Clos::leaf_spine(1, 1, 1, link)));
+    let _ = server::read(&mut r, &Shape::Clos(Clos::leaf_spine(1, 1, 1, link)), None);
     take("server", &r);
     all
 }

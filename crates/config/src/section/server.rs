@@ -1,5 +1,6 @@
 //! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
 
+use super::topology_file::Boxes;
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Integer, OneOf, Or, Size, Span, Speed};
 use crate::reader::Reader;
@@ -54,9 +55,13 @@ impl Servers {
 /// In the pieces in which NCCL sends over networks (`NCCL_P2P_NET_CHUNKSIZE`).
 const PXN: Pxn = Pxn { at: RelayAt::Source, chunk: 128 << 10 };
 
-/// Reads `[fabric.server]`.
-pub fn read(r: &mut Reader<'_>, topology: &Shape) -> Result<Servers, ExperimentError> {
-    let usual = Servers::usual(topology.rails());
+/// Reads `[fabric.server]`; `said` is what a topology file says of it.
+pub fn read(
+    r: &mut Reader<'_>,
+    topology: &Shape,
+    said: Option<&Boxes>,
+) -> Result<Servers, ExperimentError> {
+    let usual = said.map_or_else(|| Servers::usual(topology.rails()), |said| said.servers);
     let count = Integer { min: 1, max: 1_024 };
     let gpus =
         r.get("gpus", count, Some(usual.gpus), "GPUs of a server, which ranks of jobs are on")?;
@@ -79,6 +84,9 @@ pub fn read(r: &mut Reader<'_>, topology: &Shape) -> Result<Servers, ExperimentE
     let scale_up = ScaleUp { rate, latency, cycle };
     let pxn = read_pxn(r, usual.pxn.is_some())?;
     let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint_delay: delay, memory, pxn };
+    if let Some((key, what)) = said.and_then(|said| servers.contradicts(said)) {
+        return Err(r.wrong(key, what));
+    }
     match servers.fits(topology) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),
@@ -100,7 +108,17 @@ fn read_pxn(r: &mut Reader<'_>, usual: bool) -> Result<Option<Pxn>, ExperimentEr
 }
 
 impl Servers {
-    fn fits(&self, topology: &Shape) -> Result<(), (&'static str, String)> {
+    /// Which key says something else than a topology file, and what.
+    fn contradicts(&self, said: &Boxes) -> Option<(&'static str, String)> {
+        let file = &said.servers;
+        let counts = [("gpus", self.gpus, file.gpus), ("nics", self.nics, file.nics)];
+        let mut counts = counts.into_iter();
+        let odd = counts.find_map(|(key, own, file)| Some((key, said.contradicts(own, file)?)));
+        odd.or_else(|| Some(("rails", said.contradicts(self.rails, file.rails)?)))
+    }
+
+    /// Whether servers fill a topology; else the key to blame, and why.
+    pub(super) fn fits(&self, topology: &Shape) -> Result<(), (&'static str, String)> {
         let Servers { gpus, nics, rails, .. } = *self;
         if !gpus.is_multiple_of(nics) {
             let what = format!("{gpus} GPUs cannot share {nics} NICs equally; use a multiple");
@@ -122,9 +140,19 @@ impl Servers {
             true => (topology.leaves(), "leaves"),
             false => (topology.hosts_per_leaf(), "hosts of a leaf"),
         };
-        match places.is_multiple_of(nics) {
-            true => Ok(()),
-            false => Err(("nics", format!("{nics} do not divide {places} {what}; use a divisor"))),
+        if !places.is_multiple_of(nics) {
+            return Err(("nics", format!("{nics} do not divide {places} {what}; use a divisor")));
+        }
+        let sizes = topology.hosts_of_leaves();
+        let uneven = |group: &[u32]| group.iter().any(|hosts| *hosts != group[0]);
+        match rails && sizes.chunks(nics as usize).any(uneven) {
+            false => Ok(()),
+            true => {
+                let what = format!(
+                    "true, but {nics} leaves that share servers have other numbers of hosts; give them as many"
+                );
+                Err(("rails", what))
+            }
         }
     }
 
@@ -136,15 +164,29 @@ impl Servers {
     /// The host that is the NIC of a GPU of a server.
     pub fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
         let nic = gpu / (self.gpus / self.nics);
-        let under = match fabric.rails() {
-            Some(rails) => fabric.hosts() / rails,
-            None => fabric.hosts_of_leaf(0).len() as u32,
-        };
-        match self.rails {
-            false => HostId(server * self.nics + nic),
-            // As many servers as a leaf has hosts share as many leaves as a server has NICs; all do where rails never meet.
-            true => HostId((server / under * self.nics + nic) * under + server % under),
+        if !self.rails {
+            return HostId(server * self.nics + nic);
         }
+        let under = match (fabric.rails(), fabric.shape()) {
+            (Some(rails), _) => fabric.hosts() / rails,
+            (None, Shape::Clos(_)) => fabric.hosts_of_leaf(0).len() as u32,
+            (None, Shape::Wiring(_)) => return self.nic_of_leaf(fabric, server, nic),
+        };
+        // As many servers as a leaf has hosts share as many leaves as a server has NICs; all do where rails never meet.
+        HostId((server / under * self.nics + nic) * under + server % under)
+    }
+
+    /// The same on rails where some leaves may have more hosts than others.
+    fn nic_of_leaf(&self, fabric: &Fabric, server: u32, nic: u32) -> HostId {
+        let mut place = server;
+        for leaf in (nic..fabric.leaves()).step_by(self.nics as usize) {
+            let hosts = fabric.hosts_of_leaf(leaf);
+            match place < hosts.len() as u32 {
+                true => return HostId(hosts.start + place),
+                false => place -= hosts.len() as u32,
+            }
+        }
+        unreachable!("there are as many servers as leaves have room for")
     }
 
     /// GPUs that pass on messages between rails, for ranks on these GPUs; `None`: none does.

@@ -9,7 +9,7 @@
 //! a server is linked (a NIC, as a rule) is a host here. What is linked within a box is left out: hosts of a server are
 //! `[fabric.server]`'s. The same edge twice is one, as in InfraGraph's own graph; boxes without an edge are not there.
 
-use super::recognise::{Network, Wire, Wires, network};
+use super::recognise::{Network, Role, Wire, Wires, network};
 use super::yaml::{self, Tree};
 use super::{LONGEST, Odd, unmarked};
 use crate::{FabricError, Link, Node};
@@ -55,10 +55,10 @@ pub(super) fn is_one(text: &str) -> bool {
 /// If it is no YAML or JSON, lacks what an edge refers to, or says what is no network here: a NIC with several links, two
 /// NICs linked to each other, hosts that differ in their link, parts without a link between them.
 pub fn read(name: &str, text: &str) -> Result<Infragraph, FabricError> {
-    parse(unmarked(text)).map_err(|odd| odd.of(name))
+    parse(name, unmarked(text)).map_err(|odd| odd.of(name))
 }
 
-fn parse(text: &str) -> Result<Infragraph, Odd> {
+fn parse(name: &str, text: &str) -> Result<Infragraph, Odd> {
     let whole = yaml::read(text)?;
     let whole = whole.get("infrastructure").unwrap_or(&whole);
     if let Some(old) = whole.get("connections") {
@@ -76,7 +76,7 @@ fn parse(text: &str) -> Result<Infragraph, Odd> {
         ));
     }
     edges.iter().try_for_each(|edge| file.edge(edge))?;
-    file.finish()
+    file.finish(name)
 }
 
 /// What a component may stand for.
@@ -310,7 +310,7 @@ impl<'a> File<'a> {
     }
 
     /// Makes a network of all edges.
-    fn finish(self) -> Result<Infragraph, Odd> {
+    fn finish(self, name: &str) -> Result<Infragraph, Odd> {
         // A host is the first component of a server on the way to what is linked, a switch a whole box.
         let node = |path: &Path| {
             let is_server = self.instances[path[0] as usize].is_server;
@@ -320,15 +320,17 @@ impl<'a> File<'a> {
         let all: BTreeSet<(bool, Path)> = ends.collect();
         let numbers: BTreeMap<&(bool, Path), u32> = all.iter().zip(0..).collect();
         let names: Vec<String> = all.iter().map(|(_, path)| self.name(path)).collect();
-        let is_switch: Vec<bool> = all.iter().map(|(is_switch, _)| *is_switch).collect();
+        let role =
+            |(is_switch, _): &(bool, Path)| if *is_switch { Role::Switch } else { Role::Host };
+        let roles = all.iter().map(role).collect();
         let wire = |(line, pair, link): &(u64, [Path; 2], Link)| Wire {
             line: *line,
             ends: [numbers[&node(&pair[0])], numbers[&node(&pair[1])]],
             link: *link,
         };
-        let wires = Wires { wires: self.wires.iter().map(wire).collect(), is_switch };
+        let wires = Wires { wires: self.wires.iter().map(wire).collect(), roles };
         check(&wires, &names)?;
-        let (network, nodes) = network(&wires)?;
+        let (network, nodes) = network(name, &wires)?;
         let mut remarks = Vec::new();
         if !self.silent.is_empty() {
             let links = self.silent.iter().map(|name| quoted(name)).collect::<Vec<_>>();
@@ -367,12 +369,12 @@ fn check(wires: &Wires, names: &[String]) -> Result<(), Odd> {
         if ends[0] == ends[1] {
             return Err(Odd::at(*line, format!("{a} is linked to itself; remove the edge")));
         }
-        if ends.iter().all(|end| !wires.is_switch[*end as usize]) {
+        if ends.iter().all(|end| !wires.is_switch(*end)) {
             let what =
                 format!("{a} and {b} are linked without a switch; only switched networks are read");
             return Err(Odd::at(*line, what));
         }
-        for end in ends.iter().filter(|end| !wires.is_switch[**end as usize]) {
+        for end in ends.iter().filter(|end| !wires.is_switch(**end)) {
             if let Some(first) = lines[*end as usize].replace(*line) {
                 let name = &names[*end as usize];
                 let what = format!(

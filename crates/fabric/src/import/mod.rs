@@ -3,6 +3,7 @@
 //! | module | whose file | what comes out |
 //! |---|---|---|
 //! | [`ns3`] | ASTRA-sim's ns-3 backend: every link on a line | the [`Clos`] in it, or else the graph, and which node is which |
+//! | [`simai`] | SimAI's ns-3 backend: the same with NVSwitches | the [`Clos`], planes of it, or else the graph; the servers |
 //! | [`infragraph`] | InfraGraph: devices, instances and edges, in YAML or JSON | the same |
 //! | [`htsim`] | htsim's `.topo`: radices and rates by tier | a [`Clos`], switch latency, queue sizes |
 //!
@@ -14,18 +15,21 @@
 pub mod htsim;
 pub mod infragraph;
 pub mod ns3;
+mod planes;
 mod recognise;
+pub mod simai;
 mod yaml;
 
 pub use htsim::{Htsim, Queues};
 pub use infragraph::Infragraph;
 pub use ns3::{Ns3, Ns3Graph};
 pub use recognise::Network;
+pub use simai::Simai;
 
 use crate::topology::Graph;
 use crate::{Clos, FabricError, Node};
 use std::fmt;
-use weft_units::Time;
+use weft_units::{HostId, Time};
 
 /// What one of the files holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +38,8 @@ pub enum Topology {
     Ns3(Ns3),
     /// Of the same, where the network is no folded Clos.
     Ns3Graph(Ns3Graph),
+    /// Of SimAI's ns-3 backend.
+    Simai(Simai),
     /// Of InfraGraph.
     Infragraph(Infragraph),
     /// Of htsim.
@@ -41,32 +47,43 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// The folded Clos, if it is one.
+    /// The folded Clos, if it is one; of several planes that of each.
     pub fn clos(&self) -> Option<&Clos> {
         match self {
             Topology::Ns3(file) => Some(&file.clos),
-            Topology::Ns3Graph(_) => None,
-            Topology::Infragraph(file) => match &file.network {
-                Network::Clos(clos) => Some(clos),
-                Network::Graph { .. } => None,
-            },
             Topology::Htsim(file) => Some(&file.clos),
-        }
-    }
-    /// The network, if it is no folded Clos, and why it is none.
-    pub fn graph(&self) -> Option<(&Graph, &str)> {
-        match self {
-            Topology::Ns3Graph(file) => Some((&file.graph, &file.why)),
-            Topology::Infragraph(file) => match &file.network {
-                Network::Clos(_) => None,
-                Network::Graph { graph, why } => Some((graph, why)),
+            _ => match self.network() {
+                Some(Network::Clos(clos)) => Some(clos),
+                _ => None,
             },
-            Topology::Ns3(_) | Topology::Htsim(_) => None,
         }
     }
-    /// What each node is called in the file, where files name them.
+    /// The network, if it is no folded Clos, and why it is none, with the name of the file.
+    pub fn graph(&self) -> Option<(&Graph, &str)> {
+        match (self, self.network()) {
+            (Topology::Ns3Graph(file), _) => Some((&file.graph, &file.why)),
+            (_, Some(Network::Graph { graph, why })) => Some((graph, why)),
+            _ => None,
+        }
+    }
+    fn network(&self) -> Option<&Network> {
+        match self {
+            Topology::Simai(file) => Some(&file.network),
+            Topology::Infragraph(file) => Some(&file.network),
+            Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Htsim(_) => None,
+        }
+    }
+    /// Networks of that kind side by side: ports of every host.
+    pub fn planes(&self) -> u32 {
+        match self {
+            Topology::Simai(file) => file.planes,
+            _ => 1,
+        }
+    }
+    /// What each node is called in the file, where files name them or number others besides.
     pub fn names(&self) -> &[String] {
         match self {
+            Topology::Simai(file) => &file.names,
             Topology::Infragraph(file) => &file.names,
             Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Htsim(_) => &[],
         }
@@ -74,6 +91,7 @@ impl Topology {
     /// What the file leaves open, and what became of it.
     pub fn remarks(&self) -> &[String] {
         match self {
+            Topology::Simai(file) => &file.remarks,
             Topology::Infragraph(file) => &file.remarks,
             Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Htsim(_) => &[],
         }
@@ -83,14 +101,24 @@ impl Topology {
         match self {
             Topology::Ns3(file) => &file.nodes,
             Topology::Ns3Graph(file) => &file.nodes,
+            Topology::Simai(file) => &file.nodes,
             Topology::Infragraph(file) => &file.nodes,
             Topology::Htsim(_) => &[],
         }
     }
 }
 
-/// Reads a topology file of any kind, told apart by its text: those of InfraGraph by their keys, those of ns-3 by a
-/// number as their first word, htsim's otherwise. `name` stands in errors.
+/// The hosts among `nodes` of a file, in their order.
+pub fn hosts(nodes: &[Node]) -> Vec<HostId> {
+    let host = |node: &Node| match node {
+        Node::Host(host) => Some(*host),
+        Node::Switch(_) => None,
+    };
+    nodes.iter().filter_map(host).collect()
+}
+
+/// Reads a topology file of any kind, told apart by its text: those of InfraGraph by their keys, those of ns-3 and
+/// SimAI by a number as their first word, SimAI's by a sixth word that is none, htsim's otherwise. `name` stands in errors.
 ///
 /// # Errors
 /// One line, `name:line: what; the mend`, where the text is none of the kinds, does not follow
@@ -114,6 +142,9 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
         return Err(Odd::whole(what).of(name));
     }
     if first.starts_with(|c: char| c.is_ascii_digit()) {
+        if simai::is_one(first) {
+            return simai::read(name, text).map(Topology::Simai);
+        }
         match ns3::read(name, text) {
             Ok(file) => Ok(Topology::Ns3(file)),
             Err(why) => ns3::read_graph(name, text, why).map(Topology::Ns3Graph),

@@ -7,11 +7,10 @@
 //!
 //! Here is the grammar; `recognise` finds the folded Clos.
 
-use super::recognise::{Wire, Wires, graph, recognise};
-use super::{LONGEST, Odd, unmarked};
+use super::recognise::{Role, Wire, Wires, graph, recognise};
+use super::{LONGEST, Odd, hosts, unmarked};
 use crate::topology::Graph;
 use crate::{Clos, FabricError, Link, Node};
-use std::iter::Peekable;
 use weft_units::options::quoted;
 use weft_units::{HostId, parse_rate, parse_time};
 
@@ -30,11 +29,7 @@ pub struct Ns3 {
 impl Ns3 {
     /// The hosts in the order of their numbers in the file, which is that of ASTRA-sim's ranks.
     pub fn hosts(&self) -> Vec<HostId> {
-        let host = |node: &Node| match node {
-            Node::Host(host) => Some(*host),
-            Node::Switch(_) => None,
-        };
-        self.nodes.iter().filter_map(host).collect()
+        hosts(&self.nodes)
     }
 }
 
@@ -81,42 +76,37 @@ pub fn read_graph(name: &str, text: &str, why: FabricError) -> Result<Ns3Graph, 
 }
 
 /// A line that says something: its number and its words.
-type Line<'a> = (u64, Vec<&'a str>);
+pub(super) type Line<'a> = (u64, Vec<&'a str>);
+
+/// The first line that says something, and those behind it.
+pub(super) fn lines(text: &str) -> Result<(Line<'_>, impl Iterator<Item = Line<'_>>), Odd> {
+    let words = |(number, line): (u64, _)| (number, str::split_ascii_whitespace(line).collect());
+    let all = (1..).zip(text.lines()).map(words);
+    let mut all = all.filter(|(_, words): &Line<'_>| !words.is_empty());
+    let first = all.next();
+    let first =
+        first.ok_or_else(|| Odd::whole("the file says nothing; it is empty or truncated"))?;
+    Ok((first, all))
+}
 
 fn parse(text: &str) -> Result<Wires, Odd> {
-    let words = |(number, line): (u64, _)| (number, str::split_ascii_whitespace(line).collect());
-    let lines = (1..).zip(text.lines()).map(words);
-    let mut lines = lines.filter(|(_, words): &Line<'_>| !words.is_empty()).peekable();
-    let Some((line, words)) = lines.next() else {
-        return Err(Odd::whole("the file says nothing; it is empty or truncated"));
-    };
+    let ((line, words), mut lines) = lines(text)?;
     let header = Header::parse(line, &words)?;
-    let switches = switches(&header, &mut lines)?;
-    let mut wires = Vec::new();
-    for (line, words) in lines {
-        if wires.len() == header.links as usize {
-            let what = format!(
-                "one link more than the {} of line {}; correct the count or remove the line",
-                header.links, header.line
-            );
-            return Err(Odd::at(line, what));
-        }
-        wires.push(wire(&header, line, &words)?);
-    }
-    header.check(&wires)?;
-    let mut is_switch = vec![false; header.nodes as usize];
+    let switches = header.switches(&mut lines)?;
+    let wires = header.wires(lines)?;
+    let mut roles = vec![Role::Host; header.nodes as usize];
     for switch in switches {
-        is_switch[switch as usize] = true;
+        roles[switch as usize] = Role::Switch;
     }
-    Ok(Wires { is_switch, wires })
+    Ok(Wires { roles, wires })
 }
 
 /// The counts of the first line.
-struct Header {
-    line: u64,
-    nodes: u32,
-    switches: u32,
-    links: u32,
+pub(super) struct Header {
+    pub(super) line: u64,
+    pub(super) nodes: u32,
+    pub(super) switches: u32,
+    pub(super) links: u32,
 }
 
 impl Header {
@@ -165,37 +155,61 @@ impl Header {
         }
         Ok(())
     }
-}
 
-/// The numbers of the switches, which may stand on several lines.
-fn switches<'a>(
-    header: &Header,
-    lines: &mut Peekable<impl Iterator<Item = Line<'a>>>,
-) -> Result<Vec<u32>, Odd> {
-    let promised = header.switches as usize;
-    let mut switches = Vec::new();
-    while switches.len() < promised {
-        let Some((line, words)) = lines.next() else {
-            let what = format!(
-                "{promised} switches promised, but the file ends after {} of their numbers: it is \
+    /// The numbers of the switches in the order of the file, which may stand on several lines.
+    pub(super) fn switches<'a>(
+        &self,
+        lines: &mut impl Iterator<Item = Line<'a>>,
+    ) -> Result<Vec<u32>, Odd> {
+        let promised = self.switches as usize;
+        let mut switches = Vec::new();
+        while switches.len() < promised {
+            let Some((line, words)) = lines.next() else {
+                let what = format!(
+                    "{promised} switches promised, but the file ends after {} of their numbers: it is \
                  truncated; fetch it again or correct the count",
-                switches.len()
-            );
-            return Err(Odd::at(header.line, what));
-        };
-        for word in words {
-            switches.push(node(header, line, word)?);
+                    switches.len()
+                );
+                return Err(Odd::at(self.line, what));
+            };
+            for word in words {
+                switches.push(node(self, line, word)?);
+            }
+            if switches.len() > promised {
+                let what = format!(
+                    "more numbers of switches than the {promised} promised; correct the count"
+                );
+                return Err(Odd::at(line, what));
+            }
         }
-        if switches.len() > promised {
-            let what =
-                format!("more numbers of switches than the {promised} promised; correct the count");
-            return Err(Odd::at(line, what));
+        let mut sorted = switches.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => {
+                Err(Odd::whole(format!("switch {} is listed twice; remove one", twice[0])))
+            }
+            None => Ok(switches),
         }
     }
-    switches.sort_unstable();
-    match switches.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(twice) => Err(Odd::whole(format!("switch {} is listed twice; remove one", twice[0]))),
-        None => Ok(switches),
+
+    /// The links: as many as promised, and enough to connect the nodes.
+    pub(super) fn wires<'a>(
+        &self,
+        lines: impl Iterator<Item = Line<'a>>,
+    ) -> Result<Vec<Wire>, Odd> {
+        let mut wires = Vec::new();
+        for (line, words) in lines {
+            if wires.len() == self.links as usize {
+                let what = format!(
+                    "one link more than the {} of line {}; correct the count or remove the line",
+                    self.links, self.line
+                );
+                return Err(Odd::at(line, what));
+            }
+            wires.push(wire(self, line, &words)?);
+        }
+        self.check(&wires)?;
+        Ok(wires)
     }
 }
 

@@ -14,16 +14,34 @@ use std::collections::BTreeMap;
 use weft_units::{HostId, SwitchId};
 
 /// One link of the file.
+#[derive(Clone, Copy)]
 pub(super) struct Wire {
     pub(super) line: u64,
     pub(super) ends: [u32; 2],
     pub(super) link: Link,
 }
 
+/// What a node of a file is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Role {
+    Host,
+    Switch,
+    /// No part of the network; no link leads there. As one of ours it is host 0, for want of another word.
+    Apart,
+}
+
 /// All links of a file. Ends are below the number of nodes, and no link is a loop.
 pub(super) struct Wires {
-    pub(super) is_switch: Vec<bool>,
+    pub(super) roles: Vec<Role>,
     pub(super) wires: Vec<Wire>,
+}
+
+impl Wires {
+    pub(super) fn is_switch(&self, node: u32) -> bool {
+        self.roles[node as usize] == Role::Switch
+    }
+    /// What stands for a node that is no part of the network.
+    const APART: Node = Node::Host(HostId(0));
 }
 
 /// Parallel links by their lower and upper end.
@@ -65,22 +83,22 @@ pub enum Network {
         /// By its links. Switches have the numbers that they have in the file; hosts of a switch are numbered
         /// together, in the order of the first host of each.
         graph: Graph,
-        /// Why it is no Clos.
+        /// Why it is no Clos, with the name of the file and the line.
         why: String,
     },
 }
 
-/// The Clos of the links if they are one, else the graph, and what each node is in it.
+/// The Clos of the links if they are one, else the graph, and what each node is in it; `name` is that of the file.
 ///
 /// # Errors
 /// Why they are no Clos, if they are no network of any shape either.
-pub(super) fn network(wires: &Wires) -> Result<(Network, Vec<Node>), Odd> {
+pub(super) fn network(name: &str, wires: &Wires) -> Result<(Network, Vec<Node>), Odd> {
     let valid = |(clos, nodes): (Clos, Vec<Node>)| match clos.validate() {
         Ok(()) => Ok((Network::Clos(clos), nodes)),
         Err(error) => Err(Odd::whole(error)),
     };
     recognise(wires).and_then(valid).or_else(|why| match graph(wires) {
-        Some(Ok((graph, nodes))) => Ok((Network::Graph { graph, why: why.what }, nodes)),
+        Some(Ok((graph, nodes))) => Ok((Network::Graph { graph, why: why.of(name).0 }, nodes)),
         Some(Err(error)) => Err(Odd::whole(error)),
         None => Err(why),
     })
@@ -90,7 +108,7 @@ pub(super) fn network(wires: &Wires) -> Result<(Network, Vec<Node>), Odd> {
 /// hosts differ, or parts have no link between them. An error says what is wrong with hosts of several links.
 pub(super) fn graph(wires: &Wires) -> Option<Result<(Graph, Vec<Node>), FabricError>> {
     let leaves = leaves(wires)?;
-    let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch[*end as usize]);
+    let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch(*end));
     let mut host_links = wires.wires.iter().filter(|wire| !between(wire)).map(|wire| wire.link);
     let host_link = host_links.next()?;
     if host_links.any(|link| link != host_link) {
@@ -98,7 +116,9 @@ pub(super) fn graph(wires: &Wires) -> Option<Result<(Graph, Vec<Node>), FabricEr
     }
     let mut leaves: Vec<(Vec<u32>, Vec<u32>)> = leaves.into_iter().collect();
     leaves.sort_unstable_by_key(|(_, hosts)| hosts[0]);
-    let (mut nodes, mut host_switches) = (vec![None; wires.is_switch.len()], Vec::new());
+    let apart = |role: &Role| (*role == Role::Apart).then_some(Wires::APART);
+    let mut nodes: Vec<Option<Node>> = wires.roles.iter().map(apart).collect();
+    let mut host_switches = Vec::new();
     let mut other_switches = Vec::new();
     for (switches, hosts) in &leaves {
         for host in hosts {
@@ -129,21 +149,21 @@ pub(super) fn graph(wires: &Wires) -> Option<Result<(Graph, Vec<Node>), FabricEr
 
 /// The hosts of each list of switches, if all have links to some, and to switches only.
 fn leaves(wires: &Wires) -> Option<BTreeMap<Vec<u32>, Vec<u32>>> {
-    let mut above: Vec<Vec<u32>> = vec![Vec::new(); wires.is_switch.len()];
+    let mut above: Vec<Vec<u32>> = vec![Vec::new(); wires.roles.len()];
     for wire in &wires.wires {
         for [host, peer] in [wire.ends, [wire.ends[1], wire.ends[0]]] {
-            if !wires.is_switch[host as usize] {
+            if !wires.is_switch(host) {
                 above[host as usize].push(peer);
             }
         }
     }
     let mut leaves: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
     for (host, mut switches) in (0..).zip(above) {
-        if wires.is_switch[host as usize] {
+        if wires.roles[host as usize] != Role::Host {
             continue;
         }
         switches.sort_unstable();
-        if switches.is_empty() || switches.iter().any(|peer| !wires.is_switch[*peer as usize]) {
+        if switches.is_empty() || switches.iter().any(|peer| !wires.is_switch(*peer)) {
             return None;
         }
         leaves.entry(switches).or_default().push(host);
@@ -233,14 +253,14 @@ impl Levels {
 
 /// The hosts by leaf, if each has exactly one link, to a switch.
 fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
-    let mut above: Vec<Option<&Wire>> = vec![None; wires.is_switch.len()];
+    let mut above: Vec<Option<&Wire>> = vec![None; wires.roles.len()];
     let mut leaves: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for wire in &wires.wires {
         for [host, peer] in [wire.ends, [wire.ends[1], wire.ends[0]]] {
-            if wires.is_switch[host as usize] {
+            if wires.is_switch(host) {
                 continue;
             }
-            if !wires.is_switch[peer as usize] {
+            if !wires.is_switch(peer) {
                 let what = format!("hosts {host} and {peer} are linked; link each to a switch");
                 return Err(Odd::at(wire.line, what));
             }
@@ -255,7 +275,7 @@ fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
             leaves.entry(peer).or_default().push(host);
         }
     }
-    let alone = |host: &usize| !wires.is_switch[*host] && above[*host].is_none();
+    let alone = |host: &usize| wires.roles[*host] == Role::Host && above[*host].is_none();
     if let Some(host) = (0..above.len()).find(alone) {
         return Err(Odd::whole(format!("host {host} has no link; connect it or drop it")));
     }
@@ -265,14 +285,14 @@ fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
 
 /// How many links every node is from the nearest host.
 fn distances(wires: &Wires) -> Result<Vec<u8>, Odd> {
-    let mut peers = vec![Vec::new(); wires.is_switch.len()];
+    let mut peers = vec![Vec::new(); wires.roles.len()];
     for wire in &wires.wires {
         let [a, b] = wire.ends;
         peers[a as usize].push(b);
         peers[b as usize].push(a);
     }
     let mut of: Vec<Option<u8>> =
-        wires.is_switch.iter().map(|switch| if *switch { None } else { Some(0) }).collect();
+        wires.roles.iter().map(|role| (*role != Role::Switch).then_some(0)).collect();
     let mut frontier: Vec<usize> = (0..of.len()).filter(|node| of[*node] == Some(0)).collect();
     for level in 1..=3 {
         let mut next = Vec::new();
@@ -505,7 +525,7 @@ fn same_plane(mid: u32, first: (usize, u32), other: (usize, u32)) -> Result<(), 
 
 /// What each node is: leaves pod by pod, then the switches above them, then cores by plane.
 fn number(levels: &Levels, pods: &Pods, planes: &Planes) -> Vec<Node> {
-    let mut nodes = vec![Node::Host(HostId(0)); levels.of.len()];
+    let mut nodes = vec![Wires::APART; levels.of.len()];
     let leaves = || pods.leaves.iter().flatten();
     let switches = leaves().chain(pods.mids.iter().flatten()).chain(planes.cores.iter().flatten());
     for (id, switch) in (0..).zip(switches) {
