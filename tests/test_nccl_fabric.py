@@ -102,23 +102,24 @@ def test_what_cannot_be_is_refused_in_one_line(
 @needs_bed
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("operation", "rules"), [("all-to-all", "linux"), ("all-reduce", "nftables")]
+    ("operation", "rules", "schemes"),
+    [("all-to-all", "linux", "ethereal,dnlb,ecmp"), ("all-reduce", "nftables", "ethereal,dnlb")],
 )
 def test_planned_paths_load_uplinks_alike(
-    weft: Weft, bed: Path, operation: str, rules: str
+    weft: Weft, bed: Path, operation: str, rules: str, schemes: str
 ) -> None:
     """Whatever switches hash under; and hashes do not, with as many connections."""
-    words = ("--op", operation, "--schemes", "ethereal,dnlb,ecmp", "--seeds", "3", "-n", "5")
-    words = (*words, "--rules", rules)
+    words = ("--op", operation, "--schemes", schemes, "--seeds", "3", "-n", "5", "--rules", rules)
     found = {one["scheme"]: one for one in measured(weft, bed, *words)["schemes"]}
-    for scheme in ("ethereal", "dnlb"):
-        # Acknowledgements are hashed, and are some hundredths of the bytes.
-        assert found[scheme]["hottest_uplink_mean"] < 1.03
-        # Goodput depends on what else this machine does: what is aimed at is 1.5 and 0.9.
-        assert found[scheme]["over_ecmp"] > 1.2
-        assert found[scheme]["of_bound_min"] > 0.6
-    assert found["ecmp"]["hottest_uplink_mean"] > 1.2
     assert all(one["of_bound_max"] < 1 for one in found.values())
+    ecmp = found.pop("ecmp", None)
+    assert ecmp is None or ecmp["hottest_uplink_mean"] > 1.2
+    for one in found.values():
+        # Acknowledgements are hashed, and are some hundredths of the bytes.
+        assert one["hottest_uplink_mean"] < 1.03
+        # Goodput depends on what else this machine does: what is aimed at is 1.5 and 0.9.
+        assert ecmp is None or one["over_ecmp"] > 1.2
+        assert one["of_bound_min"] > 0.6
 
 
 @needs_bed

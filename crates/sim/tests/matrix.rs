@@ -1,5 +1,5 @@
 //! Every scheme with every recovery, under every kind of failure, with switches that drop, trim
-//! or pause: whatever a run can be told, all bytes arrive.
+//! or pause: whatever a run can be told, all bytes arrive. Half of all combinations, and all in `make soak`.
 
 use crate::common::compare::{but_events, difference};
 use crate::common::{LINK, Setup, dctcp, incast, messages, permutation};
@@ -10,6 +10,7 @@ use weft_fabric::{
 };
 use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig, unfit};
+use weft_trial::is_drawn;
 use weft_units::{Draw, Rate, Time, parse_time};
 
 /// 16 hosts under 4 leaves and 4 spines, or under 8 leaves in 4 pods.
@@ -130,13 +131,16 @@ fn number(what: &str) -> usize {
     (Draw::new(0, what).at(0, 0) >> 40) as usize
 }
 
-/// All that `scheme` can meet; how much that is.
+/// What `scheme` can meet, as far as it is drawn; how much that is.
 fn all_of(scheme: &SchemeConfig) -> usize {
     let mut count = 0;
     for recovery in recoveries() {
         for (name, kind) in kinds() {
             for full in [Full::Drop, Full::Trim, Full::Pause] {
                 let what = format!("{} {recovery:?} {name} {full:?}", scheme.name());
+                if !is_drawn(&what) {
+                    continue;
+                }
                 // Whoever codes always has something to send: a window ends that where headers, which
                 // go first, would leave nothing of a slow link.
                 let endless =
@@ -199,7 +203,7 @@ fn finishes_on(
 #[test]
 fn everything_finishes() {
     let count: usize = SchemeConfig::all().iter().map(all_of).sum();
-    assert!(count > 2000, "{count} combinations");
+    assert!(count > 1000, "{count} combinations");
 }
 
 /// Networks that are no Clos, by name, of 20, 16 and 16 hosts; a Clos whose NICs have three ports; two rails that
@@ -248,6 +252,9 @@ fn everything_finishes_or_is_refused_on_other_networks() {
                 .flat_map(|one| kinds().into_iter().map(move |kind| (one, kind)))
             {
                 let what = format!("{} {recovery:?} {name} {network}", scheme.name());
+                if !is_drawn(&what) {
+                    continue;
+                }
                 // Pauses may lock packets where routes go in circles.
                 let full = match number(&what) % 3 {
                     2 if !fabric.has_circular_routes() => Full::Pause,
@@ -265,7 +272,7 @@ fn everything_finishes_or_is_refused_on_other_networks() {
             }
         }
     }
-    assert!(counts.0 > 2000 && counts.1 >= 3 * 4, "{counts:?} ran, were refused");
+    assert!(counts.0 > 1000 && counts.1 >= 3 * 4, "{counts:?} ran, were refused");
 }
 
 /// Every scheme with every congestion control, in order or not.
@@ -279,6 +286,9 @@ fn every_control_finishes() {
             for (name, kind) in kinds() {
                 let (scheme_name, control_name) = (scheme.name(), control.info().name);
                 let what = format!("{scheme_name} {} {control_name} {name}", recovery.name());
+                if !is_drawn(&what) {
+                    continue;
+                }
                 let full = [Full::Drop, Full::Trim, Full::Pause][number(&what) % 3];
                 finishes(&what, &scheme, (recovery, control), kind, full);
             }

@@ -24,6 +24,9 @@
 //! | `WEFT_SEED` | other cases: their seeds follow from this number; 0 if it is not set |
 //! | `WEFT_SOAK` | as many cases as there is time for in so many seconds, in each test |
 //!
+//! A test that goes through all combinations of something asks [`is_drawn`]: half of them are tried,
+//! by the same seed, and all under `WEFT_SOAK`.
+//!
 //! No case is interrupted: what a test simulates has bounds of its own, in packets.
 
 // Tests may look at the clock and the environment.
@@ -56,6 +59,13 @@ pub fn any_of<T: Clone + fmt::Debug>(items: Vec<T>) -> impl Strategy<Value = T> 
         let best = named.iter().max_by_key(|(name, _)| seed_of(case, *name));
         best.expect("there are some").1.clone()
     })
+}
+
+/// Whether the combination called `what` is among those that this run tries.
+#[must_use]
+pub fn is_drawn(what: &str) -> bool {
+    let first = variable("WEFT_SEED").unwrap_or(0);
+    variable("WEFT_SOAK").is_some() || seed_of(first, hash_of(&what)).is_multiple_of(2)
 }
 
 /// FNV-1a of how it is printed.
