@@ -4,7 +4,7 @@
 use crate::{CommError, EndpointConfig};
 
 /// Shorter messages go whole, where no plan says otherwise; parts are whole multiples.
-const QUANTUM: u64 = 256 << 10;
+const QUANTUM: u64 = 512 << 10;
 
 #[derive(Debug)]
 pub(super) struct EvenSplit {
