@@ -24,8 +24,8 @@
 //! | `WEFT_SEED` | other cases: their seeds follow from this number; 0 if it is not set |
 //! | `WEFT_SOAK` | as many cases as there is time for in so many seconds, in each test |
 //!
-//! A test that goes through all combinations of something asks [`is_drawn`]: half of them are tried,
-//! by the same seed, and all under `WEFT_SOAK`.
+//! A test that goes through all combinations of something asks [`is_drawn`]: `WEFT_SEED` says which half
+//! of them is tried, and `WEFT_SOAK` tries all.
 //!
 //! No case is interrupted: what a test simulates has bounds of its own, in packets.
 
