@@ -7,6 +7,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
+# Not as one of make's jobs, whose number would be that of its threads.
+ALONE  := env -u MAKEFLAGS
 # In a process a core; a file's tests in one of them, in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 NATIVE := python/weft/_native.abi3.so
@@ -21,11 +23,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 ifdef CI
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_WEB_CODEGEN_UNITS := 16
-export CARGO_PROFILE_TEST_DEBUG := 0
-export CARGO_PROFILE_TEST_STRIP := debuginfo
+export CARGO_PROFILE_DEV_DEBUG := 0
+export CARGO_PROFILE_DEV_STRIP := debuginfo
 endif
 # What a step says goes into a log, and to the terminal only if the step fails.
-quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+quietly = $(1) > $(VENV)/$(@F).log 2>&1 || { cat $(VENV)/$(@F).log >&2; exit 1; }
 # Installs what an extra of pyproject.toml needs, or without a name what Weft itself does.
 install = $(BIN)/pip install --disable-pip-version-check $$($(BIN)/python packaging/requirements.py $(1))
 ETHEREAL := experiments/ethereal-2024
@@ -34,8 +36,8 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
-	roce-test gpu-test torch-test lint lint-rust lint-python advisories unit system-packages clean
+	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core test-core compiled plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	roce-test gpu-test torch-test lint lint-rust lint-python advisories system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -95,29 +97,30 @@ test: built  ## all tests
 	$(PYTEST)
 
 check: built  ## the quick part: format, lints, unit tests
-	@$(MAKE) --no-print-directory unit
+	$(BIN)/python tests/rust.py
+	$(PYTEST) -m 'not slow'
 
-# All that is compiled or only read. Two at once, since the last step of a release build takes one core; what
+# All that is compiled or only read. Two at once, since some wait for the network, or take one core; what
 # uses one folder of cargo's, or installs packages, is one after the other.
 built:
-	@$(MAKE) --no-print-directory -j2 plugin lint
+	@$(MAKE) --no-print-directory -j2 $(VENV)/tested lint
 
 test-programs: prerequisites
-	@cargo test --workspace --no-run --quiet
+	@$(ALONE) cargo test --workspace --no-run --quiet
 
 lint: lint-rust lint-python
 
 lint-rust: test-programs
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(ALONE) cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(ALONE) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	@if $(has_wasm); then echo "cargo check for wasm32: the engine in a web page"; \
-	cargo check -p weft-web --target $(WASM) --quiet; \
+	$(ALONE) cargo check -p weft-web --target $(WASM) --quiet; \
 	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
 	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
 
-lint-python: build $(VENV)/dev
+lint-python: $(VENV)/dev
 	$(BIN)/ruff format --check python tests bench docs packaging crates/web
 	$(BIN)/ruff check python tests bench docs packaging crates/web
 	$(BIN)/mypy python
@@ -126,14 +129,11 @@ lint-python: build $(VENV)/dev
 advisories:  ## known faults of the crates that Weft uses (cargo install --locked cargo-deny; needs the network)
 	cargo deny check advisories
 
-unit: build plugin $(VENV)/dev
-	$(BIN)/python tests/rust.py
-	$(PYTEST) -m 'not slow'
-
 # How many seconds each random test goes on for, and which cases it draws.
 SOAK ?= 20
 SEED ?= $(shell date +%s)
-soak: build plugin $(VENV)/dev  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
+soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
+	@$(MAKE) --no-print-directory $(VENV)/dev
 	@echo "SEED=$(SEED): the same number draws the same cases"
 	WEFT_SOAK=$(SOAK) WEFT_SEED=$(SEED) $(BIN)/python tests/rust.py
 	@if cargo +nightly miri --version > /dev/null 2>&1; then $(MAKE) --no-print-directory nccl-miri; \
@@ -149,9 +149,10 @@ $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 	$(BIN)/python tests/pytorch/environment.py $(TORCH) $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
 	@touch $@
 
-docs: build $(VENV)/dev  ## the documentation site: out/docs/index.html, to read without a network
+docs: build  ## the documentation site: out/docs/index.html, to read without a network
 	@if $(has_wasm); then $(MAKE) --no-print-directory web; \
 	else echo "without Weft in the browser on its first page; rustup target add $(WASM)"; fi
+	@$(MAKE) --no-print-directory $(VENV)/dev
 	@$(call quietly,NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict)
 	@echo "open out/docs/index.html"
 
@@ -183,14 +184,19 @@ image:  ## a container with Weft (podman or docker)
 	$$tool info > /dev/null || { echo "image: $$tool does not run here, as it says above"; exit 1; }; \
 	$$tool build -f packaging/Containerfile -t weft .
 
-plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
+plugin: $(VENV)/plugin  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 
 # After the core: two builds of one folder wait for each other.
-$(PLUGIN): $(SOURCES) | build
+$(VENV)/plugin: $(SOURCES) | build
 	@echo "building the NCCL plugin (a few minutes the first time) ..."
-	@env -u MAKEFLAGS cargo build --release --quiet -p weft-nccl-plugin
-	@# Another file, not other contents: somebody may be running the old one.
-	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
+	@$(ALONE) cargo build --release --quiet -p weft-nccl-plugin
+	$(call put-plugin,release)
+	@touch $@
+
+# Another file, not other contents: somebody may be running the old one.
+define put-plugin
+	@cp $(TARGET)/$(1)/libnccl_net_weft.so $(PLUGIN).new && mv $(PLUGIN).new $(PLUGIN)
+endef
 
 web: $(PAGE)  ## the engine in a web page, one file that needs no server: out/web/index.html
 	@ls -l $(PAGE) | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
@@ -237,10 +243,16 @@ fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 
 # Builds the native core as a profile of Cargo.toml says; what it needs of Python comes meanwhile.
 define core
-	@if test ! -x $(WEFT); then $(call install,) > $(VENV)/dependencies.log 2>&1 & fi; \
-	$(call quietly,$(BIN)/maturin develop --profile $(1) --skip-install); wait
+	@$(MAKE) --no-print-directory -j2 $(VENV)/dependencies compiled PROFILE=$(1)
 	@test -x $(WEFT) || { $(call quietly,$(BIN)/maturin develop --profile $(1)); }
 endef
+
+compiled:
+	@$(call quietly,$(ALONE) $(BIN)/maturin develop --profile $(PROFILE) --skip-install)
+
+$(VENV)/dependencies: pyproject.toml $(VENV)/ready
+	@$(call quietly,$(call install,))
+	@touch $@
 
 build: $(VENV)/core  ## the virtual environment with the native core in it
 
@@ -249,17 +261,28 @@ $(VENV)/core: $(SOURCES) $(VENV)/ready
 	$(call core,release)
 	@touch $@
 
-# The demo takes what is there, or a core that is built in less time; `make build` replaces that.
+# Demo and tests take what is there, or a core that is built in less time; `make build` replaces that.
 $(VENV)/quick: $(SOURCES) $(VENV)/ready
 	@if test -e $(VENV)/core; then $(MAKE) --no-print-directory build; \
-	else $(MAKE) --no-print-directory quick-core; fi
+	else rm -f $(VENV)/tested; $(MAKE) --no-print-directory quick-core; fi
+	@touch $@
+
+$(VENV)/tested: $(SOURCES) $(VENV)/dependencies | test-programs
+	@if test -e $(VENV)/core; then $(MAKE) --no-print-directory plugin; \
+	else rm -f $(VENV)/quick; $(MAKE) --no-print-directory test-core; fi
 	@touch $@
 
 quick-core:
 	@echo "building the native core, not yet at its fastest (two minutes) ..."
 	$(call core,quick)
 
-$(VENV)/dev: pyproject.toml $(VENV)/ready | build
+# From what the test programs are made of, assertions and all.
+test-core:
+	@echo "building the native core with the assertions of tests ..."
+	@$(call quietly,$(ALONE) $(BIN)/maturin develop --profile dev)
+	$(call put-plugin,debug/deps)
+
+$(VENV)/dev: pyproject.toml $(VENV)/dependencies
 	@echo "installing what checks, tests and the documentation need ..."
 	@$(call quietly,$(call install,dev docs))
 	@touch $@

@@ -46,6 +46,8 @@ commit: str
 """The commit that the core was built from, `.dirty` behind it if files differed; empty: unknown."""
 target: str
 """What the core was built for, as Rust names it: `x86_64-unknown-linux-gnu`."""
+has_assertions: bool
+"""The core checks itself while it simulates, which takes longer: `make test` builds it so."""
 
 def hold_panics() -> None:
     """Keep panics of all threads for :func:`held_panics`, instead of having Rust print them."""

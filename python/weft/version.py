@@ -46,11 +46,12 @@ def features() -> list[str]:
 
 def text() -> str:
     """What `weft --version` prints: version and commit, then a line for each of the rest."""
+    slower = ", with assertions, which take time: make build builds it without"
     return "\n".join(
         [
             f"weft {__version__}",
             f"results   {_native.code_version}",
-            f"built for {_native.target}",
+            f"built for {_native.target}{slower if _native.has_assertions else ''}",
             f"features  {', '.join(features()) or 'none beyond simulating'}",
         ]
     )

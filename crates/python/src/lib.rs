@@ -368,6 +368,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add("commit", env!("WEFT_COMMIT"))?;
     module.add("target", env!("WEFT_TARGET"))?;
+    module.add("has_assertions", cfg!(debug_assertions))?;
     module.add("GroupError", py.get_type::<group::GroupError>())?;
     module.add_class::<Cancel>()?;
     module.add_class::<Progress>()?;

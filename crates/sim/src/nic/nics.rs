@@ -6,7 +6,7 @@ use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
 use super::planes::Planes;
 use crate::config::RunConfig;
-use crate::packet::{Kind, Packet, flag};
+use crate::packet::{Kind, Packet};
 use crate::partition::{NicPorts, OutPort, OwnHost, Partition, ReceiverId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -118,15 +118,19 @@ impl Nics {
         if !self.are_many() {
             return;
         }
-        if !packet.is(flag::CONTROL) {
-            let id = packet.receiver();
-            if let Some(flow) = self.receivers[id.partition()].get(id.number()) {
-                prefetch(flow);
+        match packet.kind() {
+            Kind::Data => {
+                let id = packet.receiver();
+                if let Some(flow) = self.receivers[id.partition()].get(id.number()) {
+                    prefetch(flow);
+                }
             }
-        } else if packet.kind() != Kind::TorControl
-            && let Some(flow) = self.senders.get(packet.sender() as usize)
-        {
-            flow.prefetch();
+            Kind::Ack | Kind::Nack => {
+                if let Some(flow) = self.senders.get(packet.sender() as usize) {
+                    flow.prefetch();
+                }
+            }
+            Kind::TorControl | Kind::Pfc => {}
         }
     }
 }
