@@ -267,7 +267,8 @@ $(VENV)/quick: $(SOURCES) $(VENV)/ready
 	else rm -f $(VENV)/tested; $(MAKE) --no-print-directory quick-core; fi
 	@touch $@
 
-$(VENV)/tested: $(SOURCES) $(VENV)/dependencies | test-programs
+# Last, since what maturin sets in the environment has cargo build pyo3 anew before and after.
+$(VENV)/tested: $(SOURCES) $(VENV)/dependencies | lint-rust
 	@if test -e $(VENV)/core; then $(MAKE) --no-print-directory plugin; \
 	else rm -f $(VENV)/quick; $(MAKE) --no-print-directory test-core; fi
 	@touch $@

@@ -48,13 +48,16 @@ def main(words: list[str]) -> int:
     options.add_argument("folder", type=Path)
     options.add_argument("processors", nargs="*", help=f"{', '.join(PROCESSORS)}; default: both")
     options.add_argument(
-        "--built", action="store_true", help="pack what `make build plugin` has built, for here"
+        "--built",
+        metavar="PROFILE",
+        help="pack what is built, for here, with a profile of Cargo.toml: release, dev",
     )
     given = options.parse_args(words)
     folder = given.folder.resolve()
     if given.built:
         with packed(PLUGIN):
-            run("maturin", "build", "--release", "--compatibility", "linux", "--out", str(folder))
+            run("maturin", "build", "--profile", given.built, "--compatibility", "linux",
+                "--out", str(folder))  # fmt: skip
         return 0
     for processor in given.processors or PROCESSORS:
         if processor not in PROCESSORS:

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from forked import Forks
 
 SMALL = """
 title = "A small all-to-all"
@@ -106,14 +108,20 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What runs the command line without reading its libraries each time."""
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def weft(tmp_path: Path) -> Weft:
+def weft(tmp_path: Path, forks: Forks) -> Weft:
     """Run the command line in `tmp_path`."""
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(*arguments), cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        return forks.run([*map(str, arguments)], tmp_path)
 
     return run
 

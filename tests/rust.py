@@ -21,6 +21,7 @@ _CRATES = Path(__file__).parents[1] / "crates"
 _IN_REAL_TIME = {"comm", "group", "net", "net-bench", "nccl-plugin"}
 """Crates with time-outs that pass: their programs run one after the other."""
 _SHOWN = 10
+_TESTS = r"^\s*(#\[test\]|(\w+::)?trials! \{)"
 _TAKEN = re.compile(r"^test (.+?) \.\.\. (\w+)(?:.*?<([\d.]+)s>)?", re.MULTILINE)
 
 
@@ -28,6 +29,9 @@ def main(arguments: list[str]) -> int:
     """Builds, runs and reports; returns the exit status."""
     if forgotten := _forgotten():
         print("in no test program; all.rs beside it should name it:", *forgotten, file=sys.stderr)
+        return 1
+    if untried := _untried():
+        print("tests that the [lib] of Cargo.toml leaves out:", *untried, file=sys.stderr)
         return 1
     at = arguments.index("--") if "--" in arguments else len(arguments)
     to_cargo, to_tests = arguments[:at] or ["--workspace"], arguments[at + 1 :]
@@ -38,7 +42,9 @@ def main(arguments: list[str]) -> int:
         passed += sum(outcome == "ok" for _, outcome, _ in done.tests)
         failed += done.bad
         print(done.told(), flush=True)
-    documented = subprocess.run(["cargo", "test", "--quiet", "--doc", *to_cargo], check=False)
+    # Of all crates, cargo would read those, too, whose comments have none.
+    shown = [f"-pweft-{name}" for name in _with_examples()] if not arguments[:at] else to_cargo
+    documented = subprocess.run(["cargo", "test", "--quiet", "--doc", *shown], check=False)
     print(f"the slowest {_SHOWN}:")
     for taken, test in sorted(times, reverse=True)[:_SHOWN]:
         print(f"  {taken:7.2f} s  {test}")
@@ -111,6 +117,27 @@ def _forgotten() -> list[Path]:
         known = programs | set(re.findall(r"^mod (\w+);", listing.read_text(), re.MULTILINE))
         found += [path for path in listing.parent.glob("*.rs") if path.stem not in known]
     return sorted(found)
+
+
+def _untried() -> list[Path]:
+    """Files with tests in crates whose library is not built for tests."""
+    found = []
+    for manifest in _CRATES.glob("*/Cargo.toml"):
+        if not tomllib.loads(manifest.read_text()).get("lib", {}).get("test", True):
+            sources = (manifest.parent / "src").rglob("*.rs")
+            found += [path for path in sources if re.search(_TESTS, path.read_text(), re.MULTILINE)]
+    return sorted(found)
+
+
+def _with_examples() -> list[str]:
+    """Crates whose comments have Rust to run."""
+    crates = set()
+    for path in _CRATES.glob("*/src/**/*.rs"):
+        fences = re.findall(r"^\s*//[/!] ```(\w*)", path.read_text(), re.MULTILINE)
+        # The others end a block.
+        if {"", "rust"} & set(fences[::2]):
+            crates.add(path.relative_to(_CRATES).parts[0])
+    return sorted(crates)
 
 
 def _built(to_cargo: list[str]) -> list[_Program]:

@@ -82,7 +82,8 @@ def test_a_wheel_needs_python_alone(tmp_path: Path) -> None:
     """Packed from what is built, installed without a compiler: command, plugin and demo."""
     if not version.PLUGIN.exists():
         pytest.skip("the plugin is not built: `make plugin` builds it")
-    words = [sys.executable, str(ROOT / "packaging/wheels.py"), str(tmp_path), "--built"]
+    profile = "dev" if _native.has_assertions else "release"
+    words = [sys.executable, str(ROOT / "packaging/wheels.py"), str(tmp_path), "--built", profile]
     subprocess.run(words, check=True, capture_output=True, text=True)
     (wheel,) = tmp_path.glob("weft_fabric-*-abi3-*.whl")
     bare = tmp_path / "bare"
