@@ -307,8 +307,8 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
 }
 
 /// Why servers make no difference.
-const SERVERS_IDLE: &str = "fabric.server has no effect on patterns and files of messages: they go \
-                            from NIC to NIC; use a job (a collective, trace or model), or remove it";
+const SERVERS_IDLE: &str = "fabric.server has no effect on patterns and files of messages, which go from \
+                            NIC to NIC; use a job (a collective, trace or model), or do without servers";
 
 /// Host rate times the round trip of a lone full packet over the longest path, at least one
 /// packet.
