@@ -21,7 +21,7 @@ _CRATES = Path(__file__).parents[1] / "crates"
 _IN_REAL_TIME = {"comm", "group", "net", "net-bench", "nccl-plugin"}
 """Crates with time-outs that pass: their programs run one after the other."""
 _SHOWN = 10
-_TESTS = r"^\s*(#\[test\]|(\w+::)?trials! \{)"
+_TESTS = re.compile(r"^\s*(#\[test\]|(\w+::)?trials! \{)", re.MULTILINE)
 _TAKEN = re.compile(r"^test (.+?) \.\.\. (\w+)(?:.*?<([\d.]+)s>)?", re.MULTILINE)
 
 
@@ -125,7 +125,7 @@ def _untried() -> list[Path]:
     for manifest in _CRATES.glob("*/Cargo.toml"):
         if not tomllib.loads(manifest.read_text()).get("lib", {}).get("test", True):
             sources = (manifest.parent / "src").rglob("*.rs")
-            found += [path for path in sources if re.search(_TESTS, path.read_text(), re.MULTILINE)]
+            found += [path for path in sources if _TESTS.search(path.read_text())]
     return sorted(found)
 
 

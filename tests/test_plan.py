@@ -561,6 +561,7 @@ def test_4096_hosts_are_planned_in_seconds(tmp_path: Path) -> None:
     some = _native.plan_subflows(json.dumps(plan["experiment"]), 1, 0, 17, 18)
     assert len(np.asarray(some["src"])) == 4095
     print(f"{seconds:.1f} s, {start:.1f} s for 12 hosts, {gigabytes:.2f} GB")
+    # For the core that people run; assertions take as long again.
     assert seconds - start < (20 if _native.has_assertions else 10)
     assert gigabytes < 2
 
