@@ -9,7 +9,7 @@ TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
 # Not as one of make's jobs, whose number would be that of its threads.
 ALONE  := env -u MAKEFLAGS
-# In a process a core; a file's tests in one of them, in the order of tests/conftest.py.
+# In several processes; a file's tests in one of them, in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
@@ -37,7 +37,7 @@ ETHEREAL := experiments/ethereal-2024
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
 	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core test-core compiled plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
-	roce-test gpu-test torch-test lint lint-rust lint-python advisories system-packages clean
+	roce-test gpu-test torch-test lint lint-rust lint-wasm lint-python advisories system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -96,7 +96,7 @@ test: built  ## all tests
 	$(BIN)/python tests/rust.py
 	$(PYTEST)
 
-check: built  ## the quick part: format, lints, unit tests
+check: built lint-wasm  ## the quick part: format, lints, unit tests
 	$(BIN)/python tests/rust.py
 	$(PYTEST) -m 'not slow'
 
@@ -114,11 +114,13 @@ lint-rust: test-programs
 	cargo fmt --all --check
 	$(ALONE) cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(ALONE) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-	@if $(has_wasm); then echo "cargo check for wasm32: the engine in a web page"; \
-	$(ALONE) cargo check -p weft-web --target $(WASM) --quiet; \
-	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 	@if cargo deny --version > /dev/null 2>&1; then cargo deny check licenses bans sources; \
 	else echo "cargo deny: skipped; cargo install --locked cargo-deny"; fi
+
+# `make test` builds the page with the engine in it.
+lint-wasm:
+	@if $(has_wasm); then $(ALONE) cargo check -p weft-web --target $(WASM) --quiet; \
+	else echo "wasm32: skipped; rustup target add $(WASM)"; fi
 
 lint-python: $(VENV)/dev
 	$(BIN)/ruff format --check python tests bench docs packaging crates/web

@@ -4,7 +4,6 @@ As `cargo test`, which does not say what a test took. Arguments go to cargo (`-p
 stands behind `--` goes to the tests.
 """
 
-import functools
 import json
 import os
 import re
@@ -13,13 +12,13 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 _CRATES = Path(__file__).parents[1] / "crates"
 _IN_REAL_TIME = {"comm", "group", "net", "net-bench", "nccl-plugin"}
-"""Crates with time-outs that pass: their programs run one after the other."""
+"""Crates with time-outs that pass: one of their programs runs at a time."""
 _SHOWN = 10
 _TESTS = re.compile(r"^\s*(#\[test\]|(\w+::)?trials! \{)", re.MULTILINE)
 _TAKEN = re.compile(r"^test (.+?) \.\.\. (\w+)(?:.*?<([\d.]+)s>)?", re.MULTILINE)
@@ -79,21 +78,25 @@ class _Done:
 
 
 def _runs(programs: list[_Program], to_tests: list[str]) -> Iterator[_Done]:
-    """What came of each program."""
-    run = functools.partial(_run, to_tests=to_tests)
+    """What came of each program.
+
+    Several run at once, since one may end with a single long test: those with most code first, and
+    beside them those in real time, which mostly wait, and go before when they do not.
+    """
     alone = [one for one in programs if one.folder.name in _IN_REAL_TIME]
-    yield from map(run, alone)
-    # Several at once, since one may end with a single long test; those with most code first.
     others = sorted(set(programs) - set(alone), key=lambda one: -one.binary.stat().st_size)
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        yield from pool.map(run, others)
+    cores = min(4, os.cpu_count() or 1)
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(cores) as rest:
+        began = [first.submit(_run, one, to_tests) for one in alone]
+        began += [rest.submit(_run, one, to_tests, under=("nice",)) for one in others]
+        yield from (one.result() for one in as_completed(began))
 
 
-def _run(program: _Program, to_tests: list[str]) -> _Done:
+def _run(program: _Program, to_tests: list[str], *, under: tuple[str, ...] = ()) -> _Done:
     started = time.monotonic()
     # Times are shown to whoever may use unstable options.
     run = subprocess.run(
-        [program.binary, "-Zunstable-options", "--report-time", "--show-output", *to_tests],
+        [*under, program.binary, "-Zunstable-options", "--report-time", "--show-output", *to_tests],
         cwd=program.folder,
         env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
         stdout=subprocess.PIPE,

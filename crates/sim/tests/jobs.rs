@@ -8,6 +8,7 @@ use weft_sim::{
     Buffer, DurationHistogram, Halt, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp,
     Service, Simulation,
 };
+use weft_trial::is_drawn;
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 use weft_workload::collective::{Algorithm, Operation};
@@ -74,6 +75,7 @@ fn a_ring_of_lone_packets_meets_pencil_and_paper() {
     assert_eq!(outcome.totals.packets, 16 * 30);
 }
 
+/// A third of the cuts, and all in `make soak`.
 #[test]
 fn however_it_is_cut_and_whatever_carries_it() {
     let algorithms: [(&str, &[(&str, &str)]); 4] = [
@@ -90,8 +92,12 @@ fn however_it_is_cut_and_whatever_carries_it() {
         let one = run(&setup, &job, &EACH, 1, 1);
         assert_eq!(one.nodes.len(), 16 * job.trace().graph(0).nodes().len());
         for (partitions, threads) in [(2, 1), (3, 2), (4, 2)] {
+            let what = format!("{} in {partitions} partitions: {algorithm:?}", scheme.name());
+            if !is_drawn(&what) {
+                continue;
+            }
             let other = run(&setup, &job, &EACH, partitions, threads);
-            assert!(one == other, "{} in {partitions} partitions: {algorithm:?}", scheme.name());
+            assert!(one == other, "{what}");
         }
     }
 }
