@@ -48,20 +48,11 @@ def pytest_configure() -> None:
         raise pytest.UsageError("the native module is not built: `make build` builds it")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What processes that a test starts have of this one."""
-    # Readline, which pytest loads, tells them how wide the terminal is.
+def pytest_runtest_setup() -> None:
+    """Readline, which pytest loads, tells processes that are started how wide the terminal is."""
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
         os.unsetenv(name)
-    # Networks measure, so they go before what runs beside them.
-    if os.geteuid() == 0:
-        os.setpriority(os.PRIO_PROCESS, 0, -10 if item.path.stem in _OF_BEDS else 0)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: of the tests of networks one runs at a time, and waits."""
-    return (os.cpu_count() or 1) + 1
 
 
 BEDS = "beds"
@@ -106,7 +97,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _last(item: pytest.Item) -> tuple[bool, bool, bool]:
     """What takes long comes first, so that no process waits for another one at the end."""
     beds = item.path.stem in _OF_BEDS
-    return not beds, item.path.stem != "test_roce", item.get_closest_marker("slow") is None
+    longest = item.path.stem in ("test_roce", "test_web")
+    return not beds, not longest, item.get_closest_marker("slow") is None
 
 
 @pytest.fixture

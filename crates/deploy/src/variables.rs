@@ -211,7 +211,7 @@ pub fn unknown<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// Reads them. One that is empty is not there.
 pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, DeployError> {
     let get = |name: &'static str| {
-        debug_assert!(VARIABLES.iter().any(|known| known.name == name), "{name} is in the table");
+        assert!(VARIABLES.iter().any(|known| known.name == name), "{name} is in the table");
         let text = get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         Text { name, text }
     };

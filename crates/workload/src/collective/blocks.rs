@@ -32,7 +32,7 @@ impl Blocks {
     #[inline]
     pub fn sum(&self, first: u64, stride: u64, many: u64) -> u64 {
         let count = u64::from(self.count);
-        debug_assert!(many == 0 || first + (many - 1) * stride < count);
+        assert!(many == 0 || first + (many - 1) * stride < count);
         // Of these, the ones below `bytes % count` are a byte longer.
         let longer = (self.bytes % count).saturating_sub(first).div_ceil(stride).min(many);
         self.bytes / count * many + longer
