@@ -105,10 +105,8 @@ def test_short_messages_have_few_parts() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("figure", "awaited"), [("fig5", ["step"]), ("fig7-leaf-spine", ["step", "never"])]
-)
-def test_few_queue_pairs_where_ranks_wait_for_their_sends(figure: str, awaited: list[str]) -> None:
+@pytest.mark.parametrize(("figure", "most"), [("fig5", 32), ("fig7-leaf-spine", 32)])
+def test_few_queue_pairs_where_ranks_wait_for_their_sends(figure: str, most: int) -> None:
     """On GPT-2, and after a failure too; ranks that do not wait need more."""
     experiment: dict[str, Any] = {
         "extends": str(EXPERIMENTS / f"{figure}.toml"),
@@ -117,7 +115,7 @@ def test_few_queue_pairs_where_ranks_wait_for_their_sends(figure: str, awaited: 
         "sweep": {
             "workload.algorithm": ["recursive-doubling"],
             "balance.scheme": ["ethereal"],
-            "workload.await_sends": awaited,
+            "workload.await_sends": ["step", "never"],
         },
     }
     if figure == "fig5":
@@ -126,4 +124,4 @@ def test_few_queue_pairs_where_ranks_wait_for_their_sends(figure: str, awaited: 
         experiment["workload"] = {"size": "64MB"}
     runs = weft.simulate(experiment).runs
     pairs = dict(runs.select("workload.await_sends", "max_qps").iter_rows())
-    assert pairs.pop("step") <= 32 < min(pairs.values(), default=33)
+    assert pairs["step"] <= most < pairs["never"]
