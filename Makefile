@@ -36,7 +36,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check built docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core test-core compiled plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check built linted docs test-programs soak prerequisites wheel release image bench bench-large bench-sockets beside build quick-core test-core compiled plugin web nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint lint-rust lint-wasm lint-python advisories system-packages clean
 
 help:  ## what can be made
@@ -96,21 +96,24 @@ test: built  ## all tests
 	$(BIN)/python tests/rust.py
 	$(PYTEST)
 
-check: built lint-wasm  ## the quick part: format, lints, unit tests
+check: linted built lint-wasm  ## the quick part: format, lints, unit tests
 	$(BIN)/python tests/rust.py
 	$(PYTEST) -m 'not slow'
 
-# All that is compiled or only read. Two at once, since some wait for the network, or take one core; what
-# uses one folder of cargo's, or installs packages, is one after the other.
+# Two at once, since some wait for the network, or take one core; what uses one folder of cargo's, or installs
+# packages, is one after the other.
 built:
-	@$(MAKE) --no-print-directory -j2 $(VENV)/tested lint
+	@$(MAKE) --no-print-directory -j2 $(VENV)/tested
+
+linted:
+	@$(MAKE) --no-print-directory -j2 lint
 
 test-programs: prerequisites
 	@$(ALONE) cargo test --workspace --no-run --quiet
 
-lint: lint-rust lint-python
+lint: lint-rust lint-python  ## format, and what compilers and checkers say of the code
 
-lint-rust: test-programs
+lint-rust: prerequisites
 	cargo fmt --all --check
 	$(ALONE) cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(ALONE) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -270,7 +273,7 @@ $(VENV)/quick: $(SOURCES) $(VENV)/ready
 	@touch $@
 
 # Last, since what maturin sets in the environment has cargo build pyo3 anew before and after.
-$(VENV)/tested: $(SOURCES) $(VENV)/dependencies | lint-rust
+$(VENV)/tested: $(SOURCES) $(VENV)/dependencies | test-programs $(VENV)/dev
 	@if test -e $(VENV)/core; then $(MAKE) --no-print-directory plugin; \
 	else rm -f $(VENV)/quick; $(MAKE) --no-print-directory test-core; fi
 	@touch $@

@@ -32,8 +32,9 @@
 // Tests may look at the clock and the environment.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use proptest::strategy::Strategy;
+use proptest::strategy::{BoxedStrategy, Strategy};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
+use std::any::Any;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -88,7 +89,7 @@ macro_rules! trials {
         $(#[$meta])*
         #[test]
         fn $name() {
-            $crate::run(stringify!($name), $cases, &($($strategy,)+), |($($argument,)+)| {
+            $crate::run(stringify!($name), $cases, ($($strategy,)+), |($($argument,)+)| {
                 $body
                 Ok(())
             });
@@ -107,14 +108,40 @@ macro_rules! trials {
 /// # Panics
 /// If one fails, with the smallest failing value that was found and the seed of the case; or if a
 /// variable of the environment is not a number.
-pub fn run<S: Strategy>(
+pub fn run<S: Strategy<Value: 'static> + 'static>(
     name: &str,
     cases: u32,
-    strategy: &S,
+    strategy: S,
     test: impl Fn(S::Value) -> TestCaseResult,
 ) {
+    let strategy = strategy.prop_map(|value| Drawn(Box::new(value))).boxed();
+    run_cases(name, cases, &strategy, &|Drawn(value)| {
+        let value: Box<dyn Any> = value;
+        test(*value.downcast().expect("the strategy drew it"))
+    });
+}
+
+/// What a strategy drew, of whatever type: the search for small cases is compiled once, and not for each test.
+struct Drawn(Box<dyn Value>);
+
+trait Value: Any + fmt::Debug {}
+
+impl<T: Any + fmt::Debug> Value for T {}
+
+impl fmt::Debug for Drawn {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(to)
+    }
+}
+
+fn run_cases(
+    name: &str,
+    cases: u32,
+    strategy: &BoxedStrategy<Drawn>,
+    test: &dyn Fn(Drawn) -> TestCaseResult,
+) {
     if let Some(seed) = variable("WEFT_CASE") {
-        return run_case(name, seed, strategy, &test);
+        return run_case(name, seed, strategy, test);
     }
     let first = variable("WEFT_SEED").unwrap_or(0);
     let started = Instant::now();
@@ -124,7 +151,7 @@ pub fn run<S: Strategy>(
         None => case < u64::from(cases),
     };
     for case in (0..).take_while(|case| goes_on(*case)) {
-        run_case(name, seed_of(first, case), strategy, &test);
+        run_case(name, seed_of(first, case), strategy, test);
     }
 }
 
@@ -142,11 +169,11 @@ fn seed_of(first: u64, case: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn run_case<S: Strategy>(
+fn run_case(
     name: &str,
     seed: u64,
-    strategy: &S,
-    test: &impl Fn(S::Value) -> TestCaseResult,
+    strategy: &BoxedStrategy<Drawn>,
+    test: &dyn Fn(Drawn) -> TestCaseResult,
 ) {
     let config = Config {
         cases: 1,
