@@ -9,7 +9,7 @@ TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
 # Not as one of make's jobs, whose number would be that of its threads.
 ALONE  := env -u MAKEFLAGS
-# In a process a core; a file's tests in one of them, in the order of tests/conftest.py.
+# One process per core; a file's tests in one of them, in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
