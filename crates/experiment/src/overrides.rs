@@ -15,7 +15,7 @@ use weft_config::{ExperimentError, Origin};
 /// be given by name. Returns the keys whose sweep ended.
 ///
 /// # Errors
-/// If a key is not a dotted key, or leads through something that is not a table.
+/// If a key is not a dotted key, or leads through something that is not a table, or no variant has a name.
 pub fn apply(
     table: &mut Table,
     overrides: &[(String, String)],
@@ -44,7 +44,7 @@ pub(crate) fn change(
     })?;
     let mut ended = None;
     if let Some(sweep) = swept(table, key) {
-        let values = named(sweep, key, &item);
+        let values = named(sweep, key, &item)?;
         if matches!(values.value, Value::List(_)) {
             sweep.set(key, values);
             return Ok(None);
@@ -64,7 +64,7 @@ fn sweep_over(table: &mut Table, key: &str, item: Item) -> Result<(), Experiment
     let Some(Item { value: Value::Table(sweep), .. }) = table.get_mut("sweep") else {
         return Ok(()); // The reader of sweeps says what is wrong.
     };
-    let values = named(sweep, key, &item);
+    let values = named(sweep, key, &item)?;
     // `[sweep.workload] size` is the same key.
     if let Some(path) = parse_path(key).filter(|path| path.len() > 1) {
         sweep.remove_path(&path);
@@ -75,26 +75,41 @@ fn sweep_over(table: &mut Table, key: &str, item: Item) -> Result<(), Experiment
 
 /// `item` with the names of tables that `sweep` lists under `key` replaced by those tables; one
 /// name alone becomes a list, so that the key stays swept.
-fn named(sweep: &Table, key: &str, item: &Item) -> Item {
+///
+/// # Errors
+/// If all values of `key` are tables, and there is none of a name.
+fn named(sweep: &Table, key: &str, item: &Item) -> Result<Item, ExperimentError> {
+    let tables = match sweep.get(key).map(|item| &item.value) {
+        Some(Value::List(values)) => &values[..],
+        _ => &[],
+    };
+    fn name_of(value: &Item) -> Option<&Value> {
+        let Value::Table(table) = &value.value else { return None };
+        table.get("name").map(|name| &name.value)
+    }
     let table_of = |name: &Item| {
-        let Some(Item { value: Value::List(values), .. }) = sweep.get(key) else { return None };
-        let has_name = |value: &&Item| match &value.value {
-            Value::Table(table) => table.get("name").is_some_and(|own| own.value == name.value),
-            _ => false,
-        };
-        values.iter().find(has_name).cloned()
+        let table = tables.iter().find(|table| name_of(table) == Some(&name.value)).cloned();
+        if table.is_some() || key != sweep::VARIANT || !matches!(name.value, Value::Text(_)) {
+            return Ok(table);
+        }
+        let names: Vec<&str> =
+            tables.iter().filter_map(|table| name_of(table)?.as_text()).collect();
+        match OneOf(&names).read(name) {
+            Err(what) if !names.is_empty() => Err(ExperimentError::new(key, item.origin, what)),
+            _ => Ok(None),
+        }
     };
     let value = match &item.value {
         Value::List(names) => {
-            let tables = names.iter().map(|name| table_of(name).unwrap_or_else(|| name.clone()));
-            Value::List(tables.collect())
+            let value = |name| Ok(table_of(name)?.unwrap_or_else(|| name.clone()));
+            Value::List(names.iter().map(value).collect::<Result<_, _>>()?)
         }
-        other => match table_of(item) {
+        other => match table_of(item)? {
             Some(table) => Value::List(vec![table]),
             None => other.clone(),
         },
     };
-    Item { value, origin: item.origin }
+    Ok(Item { value, origin: item.origin })
 }
 
 /// The sweep, if `key` is in it.

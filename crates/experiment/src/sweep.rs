@@ -14,7 +14,7 @@ use crate::value::{Item, Table, Value};
 use weft_config::{ExperimentError, Origin};
 
 /// A table at the key `variant` changes the experiment as a whole.
-const VARIANT: &str = "variant";
+pub(crate) const VARIANT: &str = "variant";
 /// So does one here.
 const SCHEME: &str = "balance.scheme";
 

@@ -79,6 +79,21 @@ fn one_name_keeps_a_table_swept() {
 }
 
 #[test]
+fn variants_are_called_by_names_that_they_have() {
+    let text = format!("{GOOD}{SWEEP}[quick]\nvariant = [\"near\", \"fra\"]\n");
+    let told = expand_quick(&request(&text, &[])).unwrap_err().to_string();
+    let at = text.lines().count();
+    let what = r#""fra" is not one of near, far; did you mean "far"?"#;
+    assert_eq!(told, format!("fig.toml: variant (line {at}): {what}"));
+    for key in ["variant", "sweep.variant"] {
+        let overrides = [(key.to_owned(), "middle".to_owned())];
+        let text = format!("{GOOD}{SWEEP}");
+        let told = expand(&request(&text, &overrides)).unwrap_err().to_string();
+        assert!(told.contains(r#""middle" is not known; use one of near, far"#), "{told}");
+    }
+}
+
+#[test]
 fn mistakes_in_quick_take_one_line() {
     let zero = refused("[quick]\nseeds = 0\n");
     assert!(zero.starts_with("fig.toml: quick.seeds (line 1"), "{zero}");
