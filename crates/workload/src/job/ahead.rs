@@ -64,30 +64,3 @@ impl Ahead {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Ahead;
-
-    #[test]
-    fn numbers_are_taken_in_order_however_they_come() {
-        let mut ahead = Ahead::default();
-        for number in (0..300).rev() {
-            assert!(!ahead.take());
-            ahead.put(number);
-            assert!(ahead.has(number));
-        }
-        assert!((0..300).all(|_| ahead.take()));
-        assert!(!ahead.take());
-        assert!(ahead.has(299) && !ahead.has(300));
-        let mut other = Ahead::default();
-        [3, 70, 71, 200, 201].into_iter().for_each(|number| other.put(number));
-        other.skip_to(70);
-        assert!(other.take() && other.take() && !other.take());
-        other.skip_to(200);
-        assert!(other.take() && other.take() && !other.take());
-        ahead.skip();
-        ahead.put(300);
-        assert!(!ahead.take());
-    }
-}

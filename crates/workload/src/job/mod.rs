@@ -11,6 +11,7 @@
 //!
 //! What it does not do: move bytes, or keep the time.
 
+mod advance;
 mod ahead;
 mod earliest;
 mod endpoint;

@@ -5,12 +5,13 @@
 //! in round 0, and `at(place, k + 1) = at(place - 1, k) + what the message takes`, where a rank sends
 //! nothing before it has joined.
 
+use super::advance::advance;
 use super::role::Role;
 use super::rounds::Rounds;
 use super::{IdleNetwork, Job};
 use crate::collective::Step;
 use crate::trace::{Members, Work};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use weft_units::Time;
 
 /// Beyond so many messages all are taken for the shortest: at most a byte too short.
@@ -161,42 +162,6 @@ fn many_rounds(
     advance(&first, &keeps.short, rounds as usize - reduced as usize)
 }
 
-/// `at` after `rounds` rounds in which a message takes `takes` into each place.
-fn advance(at: &[u64], takes: &[u64], rounds: usize) -> Vec<u64> {
-    let ranks = at.len();
-    // What lies before each place, from place 0 on; places go on over the end, and before the start.
-    let mut sums = vec![0; ranks + 1];
-    for place in 0..ranks {
-        sums[place + 1] = sums[place] + i128::from(takes[place]);
-    }
-    let start = |from: i64| {
-        let (laps, place) = (from.div_euclid(ranks as i64), from.rem_euclid(ranks as i64) as usize);
-        i128::from(at[place]) - (i128::from(laps) * sums[ranks] + sums[place + 1])
-    };
-    // The farther it began, the longer it takes: of each place, the last time round that it could begin.
-    let (farthest, nearest) = (rounds as i64, (rounds as i64 + 1 - ranks as i64).max(0));
-    let mut next = -farthest;
-    // The latest of a window that moves on by a place: those that can still be it, in their order.
-    let mut latest: VecDeque<(i64, i128)> = VecDeque::new();
-    let mut ends = Vec::with_capacity(ranks);
-    for place in 0..ranks as i64 {
-        while next <= place - nearest {
-            let own = start(next);
-            while latest.back().is_some_and(|(_, other)| *other <= own) {
-                latest.pop_back();
-            }
-            latest.push_back((next, own));
-            next += 1;
-        }
-        while latest.front().is_some_and(|(from, _)| *from < place - farthest) {
-            latest.pop_front();
-        }
-        let (_, most) = latest.front().expect("a window has at least one place");
-        ends.push((most + sums[place as usize + 1]) as u64);
-    }
-    ends
-}
-
 /// The places in the group of a phase's ranks, in the order of the ring.
 fn order(role: &Role<'_>, phase: &Rounds, sequence: u32) -> Vec<u32> {
     let mut order = vec![phase.first];
@@ -215,29 +180,5 @@ fn first_send(role: &Role<'_>, (place, sequence): (u32, u32), round: u32) -> u64
     match role.steps.step(&role.call, place, sequence, 2 * round) {
         Some(Step::Send { payload, .. }) => payload,
         _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::advance;
-    use weft_trial::prelude::*;
-
-    trials! {
-        /// As one after the other.
-        fn many_rounds_at_once(
-            (places, rounds) in (prop::collection::vec((0..1000_u64, 0..50_u64), 1..12), 0..40_usize)
-        ) {
-            let (at, takes): (Vec<u64>, Vec<u64>) = places.into_iter().unzip();
-            let mut slow = at.clone();
-            for _ in 0..rounds {
-                let before = slow.clone();
-                for place in 0..slow.len() {
-                    let came = before[(place + slow.len() - 1) % slow.len()] + takes[place];
-                    slow[place] = before[place].max(came);
-                }
-            }
-            prop_assert_eq!(advance(&at, &takes, rounds), slow);
-        }
     }
 }
