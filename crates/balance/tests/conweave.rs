@@ -237,7 +237,7 @@ fn what_is_held_for_too_long_is_let_go() {
 }
 
 trials! {
-    #![cases(1024)]
+    #![cases(512)]
 
     /// The guarantee: nothing is on its way for longer than a flow is known and than a tail may be
     /// late. Control packets come when they like, or never.

@@ -355,6 +355,8 @@ fn time_outs_that_are_wrong_send_little_again() {
 }
 
 trials! {
+    #![cases(128)]
+
     /// Every path has to carry a quarter of the NIC's rate and can; one loses half of that. Whatever else delays chunks: some
     /// hundred round trips later it has half of what each other one has, and goes on having it.
     fn a_path_that_loses_half_gets_half_and_nothing_swings(

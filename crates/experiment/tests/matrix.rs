@@ -1,5 +1,5 @@
 //! Every scheme with every recovery, with and without failures, on a small fabric: all bytes
-//! arrive, and no run beats its bound. A third of all combinations, and all in `make soak`.
+//! arrive, and no run beats its bound. A quarter of all combinations, and all in `make soak`.
 
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{SCHEMES, SchemeInfo};

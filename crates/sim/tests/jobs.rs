@@ -75,7 +75,7 @@ fn a_ring_of_lone_packets_meets_pencil_and_paper() {
     assert_eq!(outcome.totals.packets, 16 * 30);
 }
 
-/// A third of the cuts, and all in `make soak`.
+/// A quarter of the cuts, and all in `make soak`.
 #[test]
 fn however_it_is_cut_and_whatever_carries_it() {
     let algorithms: [(&str, &[(&str, &str)]); 4] = [

@@ -1,5 +1,5 @@
 //! Every scheme with every recovery, under every kind of failure, with switches that drop, trim
-//! or pause: whatever a run can be told, all bytes arrive. A third of all combinations, and all in `make soak`.
+//! or pause: whatever a run can be told, all bytes arrive. A quarter of all combinations, and all in `make soak`.
 
 use crate::common::compare::{but_events, difference};
 use crate::common::{LINK, Setup, dctcp, incast, messages, permutation};

@@ -31,7 +31,7 @@ fn every_cut(clos: &Clos, turn: u32) -> impl Iterator<Item = (u32, u32)> {
     (1..=most_partitions(clos)).map(move |partitions| (partitions, 1 + (partitions + turn) % 4))
 }
 
-/// Every scheme and a third of the numbers of partitions, on a fabric with switches of one kind.
+/// Every scheme and a quarter of the numbers of partitions, on a fabric with switches of one kind.
 fn every_scheme_and_cut(kind: Kind) {
     let (mut drops, mut pauses) = (0, 0);
     // What is new to a cut shows on few fabrics.
@@ -84,7 +84,7 @@ fn switches_that_trim() {
 }
 
 trials! {
-    #![cases(48)]
+    #![cases(32)]
 
     /// Any traffic that follows a pattern.
     fn random_runs(

@@ -24,7 +24,7 @@
 //! | `WEFT_SEED` | other cases: their seeds follow from this number; 0 if it is not set |
 //! | `WEFT_SOAK` | as many cases as there is time for in so many seconds, in each test |
 //!
-//! A test that goes through all combinations of something asks [`is_drawn`]: `WEFT_SEED` says which third
+//! A test that goes through all combinations of something asks [`is_drawn`]: `WEFT_SEED` says which quarter
 //! of them is tried, and `WEFT_SOAK` tries all.
 //!
 //! No case is interrupted: what a test simulates has bounds of its own, in packets.
@@ -66,7 +66,7 @@ pub fn any_of<T: Clone + fmt::Debug>(items: Vec<T>) -> impl Strategy<Value = T> 
 #[must_use]
 pub fn is_drawn(what: &str) -> bool {
     let first = variable("WEFT_SEED").unwrap_or(0);
-    variable("WEFT_SOAK").is_some() || seed_of(first, hash_of(&what)).is_multiple_of(3)
+    variable("WEFT_SOAK").is_some() || seed_of(first, hash_of(&what)).is_multiple_of(4)
 }
 
 /// FNV-1a of how it is printed.
