@@ -279,7 +279,7 @@ $(VENV)/tested: $(SOURCES) $(VENV)/dependencies | test-programs $(VENV)/dev
 	@touch $@
 
 quick-core:
-	@echo "building the native core, not yet at its fastest (two minutes) ..."
+	@echo "building the native core, not yet at its fastest (one or two minutes) ..."
 	$(call core,quick)
 
 # From what the test programs are made of, assertions and all.
