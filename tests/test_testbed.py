@@ -443,14 +443,11 @@ def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "scheme", "how"),
-    # Of every two of them all pairs.
+    # Of every two of the three all pairs.
     [
-        _each_rules("linux", "ethereal", "admin"),
-        _each_rules("nftables", "ethereal", "carrier"),
-        _each_rules("linux", "ethereal", "remote"),
-        _each_rules("nftables", "dnlb-2", "admin"),
-        _each_rules("linux", "dnlb-2", "carrier"),
-        _each_rules("nftables", "dnlb-2", "remote"),
+        _each_rules(RULES[(one + other) % len(RULES)], scheme, how)
+        for one, scheme in enumerate(("ethereal", "dnlb-2"))
+        for other, how in enumerate(("admin", "carrier", "remote"))
     ],
 )
 def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, rules: Rules, how: str) -> None:
@@ -609,3 +606,22 @@ def test_what_weft_plan_writes_is_what_runs(
     for uplink in row["uplinks"]:
         link = f"{uplink['leaf']} -> {uplink['spine']}"
         assert uplink["segment_payload_bytes"] == planned[link], link
+
+
+@pytest.mark.parametrize("operation", ["all-to-all", "all-reduce"])
+def test_figures_of_discovered_ports_are_those_of_the_record(operation: str) -> None:
+    """The table of docs/testbed.md, row by row."""
+    top = Path(__file__).parents[1]
+    (record,) = (top / "bench/records/testbed").glob(f"*-{operation}.json")
+    text = (top / "docs/testbed.md").read_text()
+    schemes = json.loads(record.read_text())["schemes"]
+    assert [one["scheme"] for one in schemes] == ["ethereal", "ethereal, discovered", "ecmp"]
+    for one in schemes:
+        least, mean, most = (one[f"of_bound_{which}"] for which in ("min", "mean", "max"))
+        row = f"| {mean:.3f} ({least:.3f} to {most:.3f}) |"
+        if one["scheme"] == "ecmp":
+            row += f" {one['hottest_uplink_mean']:.2f} | |"
+        else:
+            row += f" {one['hottest_uplink_mean']:.3f} |"
+            row += f" {one['over_ecmp']:.2f} ± {one['over_ecmp_half_95']:.2f} |"
+        assert row in text, row

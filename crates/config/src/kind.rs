@@ -208,7 +208,12 @@ impl Kind for OneOf<'_> {
             return Err(not_a("a name", item, self));
         };
         self.0.iter().position(|name| name == text).ok_or_else(|| {
-            let all = self.0.join(", ");
+            // Names of swept tables may have commas.
+            let clear = |name: &&str| match name.contains(',') {
+                true => format!("{name:?}"),
+                false => (*name).to_owned(),
+            };
+            let all = self.0.iter().map(clear).collect::<Vec<_>>().join(", ");
             match nearest(text, self.0.iter().copied()) {
                 // Nobody reads so many names to find the one that was meant.
                 Some(near) if self.0.len() > MANY => {

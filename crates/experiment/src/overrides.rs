@@ -15,7 +15,8 @@ use weft_config::{ExperimentError, Origin};
 /// be given by name. Returns the keys whose sweep ended.
 ///
 /// # Errors
-/// If a key is not a dotted key, or leads through something that is not a table, or no variant has a name.
+/// If a key is not a dotted key, or leads through something that is not a table; if a swept table is
+/// named that is not there.
 pub fn apply(
     table: &mut Table,
     overrides: &[(String, String)],
@@ -77,7 +78,7 @@ fn sweep_over(table: &mut Table, key: &str, item: Item) -> Result<(), Experiment
 /// name alone becomes a list, so that the key stays swept.
 ///
 /// # Errors
-/// If all values of `key` are tables, and there is none of a name.
+/// If there is no table of a name, and `key` takes nothing but tables.
 fn named(sweep: &Table, key: &str, item: &Item) -> Result<Item, ExperimentError> {
     let tables = match sweep.get(key).map(|item| &item.value) {
         Some(Value::List(values)) => &values[..],
@@ -87,9 +88,12 @@ fn named(sweep: &Table, key: &str, item: &Item) -> Result<Item, ExperimentError>
         let Value::Table(table) = &value.value else { return None };
         table.get("name").map(|name| &name.value)
     }
+    // A scheme has a name of its own.
+    let is_by_name = key != sweep::SCHEME && tables.iter().all(|table| name_of(table).is_some());
     let table_of = |name: &Item| {
         let table = tables.iter().find(|table| name_of(table) == Some(&name.value)).cloned();
-        if table.is_some() || key != sweep::VARIANT || !matches!(name.value, Value::Text(_)) {
+        let is_name = is_by_name && matches!(name.value, Value::Text(_));
+        if table.is_some() || !is_name {
             return Ok(table);
         }
         let names: Vec<&str> =

@@ -14,9 +14,9 @@ use crate::value::{Item, Table, Value};
 use weft_config::{ExperimentError, Origin};
 
 /// A table at the key `variant` changes the experiment as a whole.
-pub(crate) const VARIANT: &str = "variant";
+const VARIANT: &str = "variant";
 /// So does one here.
-const SCHEME: &str = "balance.scheme";
+pub(crate) const SCHEME: &str = "balance.scheme";
 
 /// Its keys.
 pub(crate) const KEYS: &[SaidKey] = &[

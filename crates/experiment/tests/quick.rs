@@ -79,18 +79,28 @@ fn one_name_keeps_a_table_swept() {
 }
 
 #[test]
-fn variants_are_called_by_names_that_they_have() {
+fn swept_tables_are_called_by_names_that_they_have() {
+    fn told(text: &str, overrides: &[(String, String)]) -> String {
+        expand_quick(&request(text, overrides)).unwrap_err().to_string()
+    }
+    let of = |key: &str, value: &str| [(key.to_owned(), value.to_owned())];
     let text = format!("{GOOD}{SWEEP}[quick]\nvariant = [\"near\", \"fra\"]\n");
-    let told = expand_quick(&request(&text, &[])).unwrap_err().to_string();
     let at = text.lines().count();
     let what = r#""fra" is not one of near, far; did you mean "far"?"#;
-    assert_eq!(told, format!("fig.toml: variant (line {at}): {what}"));
+    assert_eq!(told(&text, &[]), format!("fig.toml: variant (line {at}): {what}"));
+    let slow = r#"fabric = [{ name = "slow, 1us", delay = "1us" }]"#;
+    let text = format!("{GOOD}{SWEEP}{slow}\n");
     for key in ["variant", "sweep.variant"] {
-        let overrides = [(key.to_owned(), "middle".to_owned())];
-        let text = format!("{GOOD}{SWEEP}");
-        let told = expand(&request(&text, &overrides)).unwrap_err().to_string();
+        let told = told(&text, &of(key, "middle"));
         assert!(told.contains(r#""middle" is not known; use one of near, far"#), "{told}");
     }
+    let fast = told(&text, &of("fabric", "fast"));
+    assert!(fast.contains(r#""fast" is not known; use one of "slow, 1us""#), "{fast}");
+    // Schemes have names of their own.
+    let schemes = r#""balance.scheme" = [{ name = "a", balance = { scheme = "reps" } }]"#;
+    let text = format!("{GOOD}[sweep]\n{schemes}\n");
+    let both = of("sweep.balance.scheme", r#"["a", "spray"]"#);
+    assert_eq!(expand(&request(&text, &both)).unwrap().runs.len(), 2);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn shares_are_those_of_the_law() {
         for (j, ours) in (1..).zip(&got) {
             let share = f64::from(j).powf(-exponent);
             let ours = *ours as f64 / got[0] as f64;
-            // Some parts of a unit for rounding.
+            // Two parts of a unit for rounding, and the one that each rank gets beside its share.
             let off = (ours - share).abs();
             assert!(off < 0.001 * share + 3.0 / UNIT, "{exponent} {j}: {ours} {share}");
         }
