@@ -67,22 +67,22 @@ impl<Q: EventQueue> Agenda<Q> {
             let mail = &mut self.outgoing[usize::from(exit.partition)];
             packet = packet.tagged(mail.add_tag(tags.take(place)));
         }
-        if exit.partition != self.own && self.headers.is_some() {
-            packet = self.mail_header(exit.partition, packet);
+        if exit.partition != self.own && self.has_header(&packet) {
+            packet = packet.with_header(self.mail_header(exit.partition, packet.header()));
         }
         let event = Event::arrival(time, exit.link, packet);
         self.push_at((exit.partition, exit.process), event);
     }
-    /// `packet` as `partition` gets it, with its extended header in the mail.
+    /// Whether `packet` has an extended header.
+    #[inline(always)]
+    fn has_header(&self, packet: &Packet) -> bool {
+        self.headers.as_ref().is_some_and(|headers| headers.are_on(packet))
+    }
+    /// Puts an extended header into the mail of `partition`: its place there.
     #[cold]
-    fn mail_header(&mut self, partition: u16, packet: Packet) -> Packet {
-        match &mut self.headers {
-            Some(headers) if headers.are_on(&packet) => {
-                let mail = &mut self.outgoing[usize::from(partition)];
-                packet.with_header(mail.add_header(headers.take(packet.header())))
-            }
-            _ => packet,
-        }
+    fn mail_header(&mut self, partition: u16, place: u32) -> u32 {
+        let headers = self.headers.as_mut().expect("it has this one");
+        self.outgoing[usize::from(partition)].add_header(headers.take(place))
     }
     /// As [`Agenda::arrive`], for one after the other with the same exit, each no earlier than the one
     /// before it, at the next window or later; packets without tags.
@@ -92,14 +92,18 @@ impl<Q: EventQueue> Agenda<Q> {
         if exit.partition == self.own {
             self.queue.push_in_row(row, event, exit.process);
         } else {
-            self.mail(exit.partition, event);
+            let [first, second, third] = event.words();
+            self.mail(exit.partition, event.time, first, second, third);
         }
     }
-    /// Puts an arrival into the mail of `partition`. On its own, so that events of this partition stay in registers.
+    /// Puts an arrival into the mail of `partition`. On its own, and word by word, so that events of this partition stay
+    /// in registers.
     #[inline(never)]
-    fn mail(&mut self, partition: u16, mut event: Event) {
-        if self.headers.is_some() {
-            event.put(self.mail_header(partition, event.packet()));
+    fn mail(&mut self, partition: u16, time: Time, first: u64, second: u64, third: u64) {
+        let mut event = Event::of_words(time, [first, second, third]);
+        let packet = event.packet();
+        if self.has_header(&packet) {
+            event.put(packet.with_header(self.mail_header(partition, packet.header())));
         }
         self.outgoing[usize::from(partition)].push(event);
     }

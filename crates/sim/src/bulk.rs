@@ -16,79 +16,73 @@ use std::ops::Range;
 use weft_fabric::Ways;
 use weft_units::{PortId, Time};
 
-/// How words for events are made, and scratch.
-///
-/// The port of an event is the one that a packet goes to, or whose transmission has ended. Its rank is
-/// what orders the events of a switch at one instant: arrivals by their links, then ends by their
-/// ports. A word is port, time, rank and number, or time, rank, port and number, from the highest
-/// bits to the lowest.
-#[derive(Debug)]
+/// Which switches do so, and scratch.
+#[derive(Debug, Default)]
 pub(crate) struct Bulk {
     /// Switches' processes, if this can be done at all.
     pub(crate) processes: Range<u16>,
-    bits: Bits,
     events: Vec<Event>,
     words: Vec<u64>,
     sorter: Sorter,
 }
 
-/// How many bits of a word each part has.
-#[derive(Clone, Copy, Debug)]
-struct Bits {
-    /// The place of a port or link among those of a switch.
-    port: u32,
+/// What a word has. In order of time these stand from the highest bits to the lowest; by port, the port comes before the
+/// time.
+///
+/// The port of an event is the one that a packet goes to, or whose transmission has ended. Its rank is
+/// what orders the events of a switch at one instant: arrivals by their links, then ends by their
+/// ports.
+#[derive(Clone, Copy)]
+struct Word {
+    time: Time,
     rank: u32,
+    port: u32,
     /// The number of an event among those of the window.
     number: u32,
 }
 
-/// What a word has.
-#[derive(Clone, Copy)]
-struct Word {
-    port: u32,
-    time: Time,
-    rank: u32,
-    number: u32,
+/// Bits of the place of a port or link among those of a switch.
+const PORT: u32 = 13;
+const RANK: u32 = PORT + 1;
+/// Bits of a number: no shift takes a variable.
+const NUMBER: u32 = u64::BITS - WINDOW_BITS - PORT - RANK;
+/// The bits below the port in [`Word::by_port`].
+const BELOW_PORT: u32 = WINDOW_BITS + RANK + NUMBER;
+/// The rank of the end of a transmission, beside its port.
+const END: u32 = 1 << PORT;
+
+impl Word {
+    #[inline(always)]
+    fn by_port(self) -> u64 {
+        let timed = u64::from(self.port) << WINDOW_BITS | self.time.0;
+        (timed << RANK | u64::from(self.rank)) << NUMBER | u64::from(self.number)
+    }
+    #[inline(always)]
+    fn by_time(self) -> u64 {
+        let ranked = self.time.0 << RANK | u64::from(self.rank);
+        (ranked << PORT | u64::from(self.port)) << NUMBER | u64::from(self.number)
+    }
+    /// As [`Word::by_time`] for so many events that their numbers take more bits: what has their order already.
+    #[inline(always)]
+    fn in_order(self) -> u64 {
+        u64::from(self.port) << u32::BITS | u64::from(self.number)
+    }
 }
 
-impl Bits {
-    /// For switches with up to `links` links.
-    fn new(links: u16) -> Bits {
-        let port = u16::BITS - links.leading_zeros();
-        let rank = port + 1;
-        // Always 9 bits or more.
-        Bits { port, rank, number: u64::BITS - WINDOW_BITS - port - rank }
-    }
-    #[inline(always)]
-    fn by_port(self, word: Word) -> u64 {
-        let timed = u64::from(word.port) << WINDOW_BITS | word.time.0;
-        (timed << self.rank | u64::from(word.rank)) << self.number | u64::from(word.number)
-    }
-    #[inline(always)]
-    fn by_time(self, word: Word) -> u64 {
-        let ranked = word.time.0 << self.rank | u64::from(word.rank);
-        (ranked << self.port | u64::from(word.port)) << self.number | u64::from(word.number)
-    }
-    /// The number in `word`.
-    #[inline(always)]
-    fn number_of(self, word: u64) -> usize {
-        (word & ((1 << self.number) - 1)) as usize
-    }
-    /// The port in `word`, which is of [`Bits::by_time`].
-    #[inline(always)]
-    fn port_of(self, word: u64) -> u32 {
-        (word >> self.number) as u32 & ((1 << self.port) - 1)
-    }
+/// The number in a word of [`Word::by_port`] or [`Word::by_time`].
+#[inline(always)]
+fn number_of(word: u64) -> usize {
+    (word & ((1 << NUMBER) - 1)) as usize
 }
 
 /// Fewer events are not worth a look at every port.
 const WORTH_PORTS: usize = 6;
 
 impl Bulk {
-    /// For switches whose processes these are, with up to `links` links.
+    /// For switches whose processes these are, with up to `links` links: none, if these are too many.
     pub(crate) fn new(processes: Range<u16>, links: u16) -> Bulk {
-        let (events, words, sorter) = (Vec::new(), Vec::new(), Sorter::default());
-        Bulk { processes, bits: Bits::new(links), events, words, sorter }
+        let processes = if links >> PORT == 0 { processes } else { 0..0 };
+        Bulk { processes, ..Bulk::default() }
     }
     /// The switch that is `process`.
     fn switch(&self, process: u16) -> OwnSwitch {
@@ -108,7 +102,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let mut bulk = std::mem::take(&mut self.bulk);
         let Whole { process, start, end } = whole;
         let (switch, mut window) = (bulk.switch(process), Window::new(start, end));
-        let are_few = bulk.events.len() >> bulk.bits.number == 0;
+        let are_few = bulk.events.len() >> NUMBER == 0;
         let by_port = are_few && bulk.events.len() >= WORTH_PORTS;
         match by_port && self.goes_by_port(switch, &window, &bulk.events) {
             true => self.relay_by_port(switch, &mut window, &mut bulk),
@@ -131,14 +125,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Port by port.
     #[inline(never)]
     fn relay_by_port(&mut self, switch: OwnSwitch, window: &mut Window, bulk: &mut Bulk) {
-        let Bulk { bits, events, words, sorter, .. } = bulk;
+        let Bulk { events, words, sorter, .. } = bulk;
         let here = self.switches[switch];
         let ports = self.config.fabric.ports_of(here.id);
-        self.route_all(here, window, events, words, *bits, |word| bits.by_port(word));
+        self.route_all(here, window, events, words, Word::by_port);
         let (switches, events) = (&self.switches, &events[..]);
-        let by_port = bits.rank + bits.number + WINDOW_BITS;
-        sorter.deal(words, by_port, ports.count as usize, |port, words| {
-            let events = words.iter().map(|word| &events[bits.number_of(*word)]);
+        sorter.deal(words, BELOW_PORT, ports.count as usize, |port, words| {
+            let events = words.iter().map(|word| &events[number_of(*word)]);
             if self.counts.are_audited() {
                 events.clone().for_each(|event| self.counts.relay(event));
             }
@@ -157,26 +150,22 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         bulk: &mut Bulk,
         are_few: bool,
     ) {
-        let Bulk { bits, events, words, sorter, .. } = bulk;
+        let Bulk { events, words, sorter, .. } = bulk;
         let here = self.switches[switch];
-        let bits = match are_few {
-            true => *bits,
-            false => Bits { port: u16::BITS, rank: 0, number: u32::BITS },
-        };
+        let number = if are_few { NUMBER } else { u32::BITS };
         if are_few {
-            self.route_all(here, window, events, words, bits, |word| bits.by_time(word));
+            self.route_all(here, window, events, words, Word::by_time);
             let last = window.end.0 - window.start.0 - 1;
-            let bits = bits.rank + bits.port + bits.number + u64::BITS - last.leading_zeros();
-            sorter.sort(words, bits);
+            sorter.sort(words, RANK + PORT + NUMBER + u64::BITS - last.leading_zeros());
         } else {
             events.sort_unstable_by_key(Event::key);
-            let in_order = |word| bits.by_time(Word { time: Time::ZERO, rank: 0, ..word });
-            self.route_all(here, window, events, words, bits, in_order);
+            self.route_all(here, window, events, words, Word::in_order);
         }
         let (switches, events) = (&self.switches, &events[..]);
         let events = words.iter().map(|word| {
-            let port = PortId(here.first.0 + bits.port_of(*word));
-            (&events[bits.number_of(*word)], here.own(port))
+            let place = (word >> number) as u32 & ((1 << PORT) - 1);
+            let event = &events[(word & ((1 << number) - 1)) as usize];
+            (event, here.own(PortId(here.first.0 + place)))
         });
         if self.counts.are_audited() {
             events.clone().for_each(|(event, _)| self.counts.relay(event));
@@ -195,7 +184,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         window: &mut Window,
         events: &mut [Event],
         words: &mut Vec<u64>,
-        bits: Bits,
         make: impl Fn(Word) -> u64,
     ) {
         let ways = self.config.fabric.ways_from(here.id);
@@ -215,7 +203,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 }
                 false => {
                     let port = here.place(OutPort(id));
-                    (port, 1 << (bits.rank - 1) | port)
+                    (port, END | port)
                 }
             };
             make(Word { port, time: event.time - window.start, rank, number })
@@ -242,10 +230,4 @@ fn route(here: Switch, ways: &Ways, event: &mut Event) -> PortId {
     let port = group.pinned(packet.swap_path());
     event.put(packet);
     port
-}
-
-impl Default for Bulk {
-    fn default() -> Bulk {
-        Bulk::new(0..0, 0)
-    }
 }

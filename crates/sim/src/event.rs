@@ -142,6 +142,15 @@ impl Event {
         let target = Target::new(Class::Arrive, link.0);
         Event { time, packed: Packed::new(packet, target.bits()) }
     }
+    /// As [`Packed::words`].
+    #[inline(always)]
+    pub(crate) fn words(self) -> [u64; 3] {
+        self.packed.words()
+    }
+    /// What happens at `time`, of such words.
+    pub(crate) fn of_words(time: Time, words: [u64; 3]) -> Event {
+        Event { time, packed: Packed::of_words(words) }
+    }
     /// As [`Packed::set`].
     #[inline(always)]
     pub(crate) fn set(&mut self, other: Event) {

@@ -76,6 +76,7 @@ impl Headers {
         self.on_data
     }
     /// Whether `packet` has one.
+    #[inline(always)]
     pub(crate) fn are_on(&self, packet: &Packet) -> bool {
         match packet.kind() {
             Kind::Data => self.on_data && !packet.is_segment(),

@@ -497,6 +497,15 @@ impl Packed {
     pub fn beside(self) -> u32 {
         (self.rest >> 32) as u32
     }
+    /// It as words.
+    #[inline(always)]
+    pub(crate) fn words(self) -> [u64; 3] {
+        [self.which, self.destination, self.rest]
+    }
+    /// What has these words.
+    pub(crate) fn of_words([which, destination, rest]: [u64; 3]) -> Packed {
+        Packed { which, destination, rest }
+    }
     /// Becomes `other`, word by word: a copy of the whole would have to wait until all words of
     /// `other` have been put together in memory.
     #[inline(always)]

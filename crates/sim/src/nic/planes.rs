@@ -184,11 +184,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             open &= open - 1;
         }
     }
-    #[inline(never)]
+    #[inline(always)]
     fn pull_by_port(&mut self, port: OutPort) {
         let (host, plane) = self.nics.ports.owner(port);
         self.nics.hosts[host].told &= !(1 << plane);
-        self.pull_in_plane::<true>(host, plane);
+        self.pull_in_planes(host, 1 << plane);
     }
     /// A port of a NIC asks for data.
     #[inline(always)]

@@ -58,25 +58,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             _ => (seq, None),
         }
     }
-    /// A packet with the extended header that it is to have.
-    fn with_header(&mut self, packet: Packet, header: Header) -> Packet {
+    /// The place of an extended header, which a packet is to have.
+    fn put_header(&mut self, header: Header) -> u32 {
         let headers = self.agenda.headers.as_mut().expect("the run has extended headers");
         headers.forget(self.ports.losses_mut());
         headers.forget(&mut self.counts.losses);
-        packet.with_header(headers.put(header))
+        headers.put(header)
     }
-    /// Data that wants credit says so.
-    pub(super) fn ask_for_credit(&mut self, host: OwnHost, id: u32, packet: Packet) -> Packet {
+    /// The place of the header of data packet `seq`, if it is to say what credit its queue pair wants.
+    pub(super) fn ask_for_credit(&mut self, host: OwnHost, id: u32, seq: u32) -> Option<u32> {
         let sharing = self.nics.round(host, 0).len() as u32;
         let flow = &self.nics.senders[id as usize];
         let backlog = flow.sender.backlog();
-        match flow.congestion.pull_target(backlog, sharing) {
-            None => packet,
-            Some(target) => {
-                let seq = packet.as_data().seq;
-                self.with_header(packet, Header::Data { seq, target })
-            }
-        }
+        let target = flow.congestion.pull_target(backlog, sharing)?;
+        Some(self.put_header(Header::Data { seq, target }))
     }
     /// The report that goes with an `answer` of queue pair `id`.
     pub(super) fn report(
@@ -89,7 +84,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         let report = flow.receiver.report(data.seq, exact);
         let Data { seq, is_resent, .. } = data;
-        self.with_header(answer, Header::Report { seq, is_resent, report, request: None })
+        let place = self.put_header(Header::Report { seq, is_resent, report, request: None });
+        answer.with_header(place)
     }
     /// The number for the NACK that a switch makes of trimmed data.
     pub(crate) fn turn_header(&mut self, trimmed: &Packet, seq: u32, is_resent: bool) -> u32 {
@@ -256,7 +252,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (is_nack, echo, last_hop, defers) = (false, false, false, false);
         let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop, defers };
         let packet = Packet::answer(dst, route, self.config.packet.ack as u16, answer);
-        let packet = self.with_header(packet, header);
+        let packet = packet.with_header(self.put_header(header));
         self.counts.totals.control_packets += 1;
         self.ports.answer(self.now, port, packet, &mut self.agenda);
     }

@@ -201,8 +201,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.messages.add_retransmit(message);
         }
         self.arm_timer(id);
-        if is_reported {
-            packet = self.ask_for_credit(host, id, packet);
+        if is_reported && let Some(place) = self.ask_for_credit(host, id, sent.seq) {
+            packet = packet.with_header(place);
         }
         let next = self.nics.round(host, plane).front().copied();
         let more = next.is_some();

@@ -258,8 +258,9 @@ impl Ports for FifoPorts {
                 self.take_in(event.time, port, None, event.packet(), agenda);
             });
         }
-        // By value, so that what changes stays in registers.
-        let mut fifo = self.ports[port];
+        let at = &mut self.ports[port];
+        // What changes by value, so that it stays in registers.
+        let mut fifo = *at;
         let (limits, line) = (self.limits[fifo.limits as usize], fifo.line);
         let (marks, unmarked) = (self.marks, self.unmarked);
         let mut leaving = self.commons.as_mut().map(|commons| commons.leaving(port));
@@ -289,7 +290,10 @@ impl Ports for FifoPorts {
             let next = event.forwarded(fifo.free_at + line.delay, fifo.exit.link, marked);
             agenda.arrive_in_row(&mut row, fifo.exit, next);
         }
-        self.ports[port] = fifo;
+        at.free_at = fifo.free_at;
+        at.bytes = fifo.bytes;
+        at.packets = fifo.packets;
+        at.peak = fifo.peak;
     }
 
     fn relay_in_order<'e, Q: EventQueue>(

@@ -2,15 +2,14 @@
 //!
 //! What is sorted is not the events but a word for each: its key, less what all of a bucket have
 //! in common, above its place among the events. Words sort without branches, and are a quarter
-//! of the size. What comes while the bucket is handed out stands in a row of its own, since most
-//! of it is later than all that came like this before.
+//! of the size. What comes while the bucket is handed out stands in rows of its own: the ends of
+//! packets of one size come in their order, and so do those of others.
 //!
-//! Invariant: `order[taken..]` and `late` have one word for each event not yet handed out, both
-//! in the order of the keys; behind those of `order` stands [`NONE`].
+//! Invariant: `order[taken..]` and the rows of `late` have one word for each event not yet handed
+//! out, each in the order of the keys; behind those of `order` stands [`NONE`].
 
 use super::sort::Sorter;
 use crate::event::Event;
-use std::collections::VecDeque;
 use weft_units::Time;
 
 /// Sorted events, among which some more may fall.
@@ -22,7 +21,7 @@ pub(super) struct Due {
     sorter: Sorter,
     taken: usize,
     /// Of what came since the order was made.
-    late: VecDeque<u64>,
+    late: [Late; 2],
     /// The first of these, or [`NONE`].
     next_late: u64,
     /// How many bits of a word are the place.
@@ -32,6 +31,40 @@ pub(super) struct Due {
     /// The bits of a word that are the place: all, where there are too many events for a key beside
     /// them.
     places: u64,
+}
+
+/// A row of words in their order, of which the first ones are taken.
+#[derive(Debug, Default)]
+struct Late {
+    words: Vec<u64>,
+    taken: usize,
+}
+
+impl Late {
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        self.words.get(self.taken).copied().unwrap_or(NONE)
+    }
+    #[inline(always)]
+    fn left(&self) -> &[u64] {
+        &self.words[self.taken..]
+    }
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.words.clear();
+        self.taken = 0;
+    }
+    /// Whether `word` goes to the end.
+    #[inline(always)]
+    fn goes_last(&self, word: u64) -> bool {
+        self.words.last().is_none_or(|last| *last < word)
+    }
+    /// Puts `word` where its place is.
+    #[cold]
+    fn insert(&mut self, word: u64) {
+        let at = self.left().partition_point(|other| *other < word);
+        self.words.insert(self.taken + at, word);
+    }
 }
 
 /// Behind all words.
@@ -57,7 +90,7 @@ impl Due {
             order: vec![NONE],
             sorter: Sorter::default(),
             taken: 0,
-            late: VecDeque::new(),
+            late: Default::default(),
             next_late: NONE,
             place: (64 - TARGET - time).min(MOST_PLACE),
             time,
@@ -74,6 +107,11 @@ impl Due {
     pub(super) fn first(&self) -> Option<&Event> {
         let word = self.first_word();
         (word != NONE).then(|| self.event(word))
+    }
+
+    /// Whether there is an event before `end`.
+    pub(super) fn has_any_before(&self, end: Time) -> bool {
+        self.first().is_some_and(|event| event.time < end)
     }
 
     #[inline(always)]
@@ -98,12 +136,17 @@ impl Due {
 
     /// The same, if it is a late one, or there is none.
     fn pop_late_before(&mut self, end: Time) -> Option<Event> {
-        let event = *self.event(*self.late.front()?);
+        if self.next_late == NONE {
+            return None;
+        }
+        let event = *self.event(self.next_late);
         if event.time >= end {
             return None;
         }
-        self.late.pop_front();
-        self.next_late = self.late.front().copied().unwrap_or(NONE);
+        let [one, other] = &mut self.late;
+        let row = if one.first() == self.next_late { one } else { other };
+        row.taken += 1;
+        self.next_late = self.late[0].first().min(self.late[1].first());
         Some(event)
     }
 
@@ -115,10 +158,11 @@ impl Due {
     /// Gives away all that is left, in no particular order.
     pub(super) fn drain_rest(&mut self, mut put: impl FnMut(Event)) {
         let end = self.order.len() - 1;
-        let left = self.order[self.taken..end].iter().chain(&self.late);
+        let late = self.late.iter().flat_map(Late::left);
+        let left = self.order[self.taken..end].iter().chain(late);
         left.for_each(|word| put(*self.event(*word)));
         (self.taken, self.next_late) = (end, NONE);
-        self.late.clear();
+        self.late.iter_mut().for_each(Late::clear);
     }
 
     #[inline(always)]
@@ -138,6 +182,7 @@ impl Due {
     pub(super) fn fill(&mut self, start: Time, drain: impl FnOnce(&mut Vec<Event>)) {
         self.events.clear();
         self.order.clear();
+        self.late.iter_mut().for_each(Late::clear);
         (self.taken, self.places) = (0, (1 << self.place) - 1);
         drain(&mut self.events);
         if self.events.len() >> self.place != 0 {
@@ -164,17 +209,15 @@ impl Due {
     #[inline]
     pub(super) fn insert(&mut self, start: Time, event: Event) {
         let place = self.events.len();
-        self.events.push(event);
+        self.events.push(Event::EMPTY);
+        self.events[place].set(event);
         if self.places == CROWDED || place >> self.place != 0 {
             return self.insert_among_many(place);
         }
         let word = self.word(start, &event, place);
-        match self.late.back() {
-            Some(last) if *last > word => {
-                let at = self.late.partition_point(|other| *other < word);
-                self.late.insert(at, word);
-            }
-            _ => self.late.push_back(word),
+        match self.late.iter_mut().find(|row| row.goes_last(word)) {
+            Some(row) => row.words.push(word),
+            None => self.late[0].insert(word),
         }
         self.next_late = self.next_late.min(word);
     }
@@ -183,7 +226,8 @@ impl Due {
     #[cold]
     fn insert_among_many(&mut self, place: usize) {
         if self.places != CROWDED {
-            self.order.extend(self.late.drain(..));
+            self.order.extend(self.late.iter().flat_map(Late::left));
+            self.late.iter_mut().for_each(Late::clear);
             self.next_late = NONE;
             self.order[self.taken..].sort_unstable();
             let end = self.order.len() - 1;

@@ -42,6 +42,8 @@ impl Sorter {
         if dealt.len() < count + WIDEST {
             dealt.resize(count + WIDEST, 0);
         }
+        // As slices, whose place and length stay in registers.
+        let (dealt, ends) = (&mut dealt[..], &mut ends[..]);
         words.iter().for_each(|word| ends[(word >> shift) as usize] += 1);
         let mut sum = 0;
         for end in ends.iter_mut() {
@@ -53,12 +55,13 @@ impl Sorter {
             *end += 1;
         }
         words.resize(count + WIDEST, 0);
+        let (dealt, words_there) = (&*dealt, &mut words[..]);
         let mut start = 0;
         for (value, &end) in ends.iter().enumerate() {
             let end = end as usize;
             if end > start {
-                sort_few(&dealt[start..], &mut words[start..], end - start);
-                take(value, &words[start..end]);
+                sort_few(&dealt[start..], &mut words_there[start..], end - start);
+                take(value, &words_there[start..end]);
                 start = end;
             }
         }

@@ -154,14 +154,15 @@ impl Wheel {
         }
     }
 
-    /// Goes on with the next process, pass or window, as far as `end`.
+    /// Goes on with the next process, pass or window, as far as `end`. Returns false if there is none, or somebody is
+    /// to look at what it has.
     #[inline(never)]
-    fn pop_from_next(&mut self, end: Time) -> Option<Event> {
+    fn go_on(&mut self, end: Time) -> bool {
         self.announced = false;
         if self.shift == 0 && !self.due.is_empty() {
             // Nobody else takes a turn: the bucket stays open.
             self.limit = end.min(self.windows.start(self.window + 1));
-            return self.due.pop_before(self.limit);
+            return self.due.has_any_before(self.limit);
         }
         self.put_back();
         loop {
@@ -171,7 +172,7 @@ impl Wheel {
                     self.pass = Some(bucket + 1);
                     if self.is_whole(bucket) {
                         self.ready = bucket;
-                        return None;
+                        return false;
                     }
                     self.take(bucket);
                     if self.is_of_all(bucket) {
@@ -179,19 +180,21 @@ impl Wheel {
                         // another pass to find, before the next one.
                         let event = self.due.pop_before(self.limit);
                         self.put_back();
-                        if event.is_some() {
+                        if let Some(event) = event {
                             self.pass = Some(self.first(self.window));
-                            return event;
+                            let start = self.windows.start(self.window);
+                            self.due.fill(start, |events| events.push(event));
+                            return true;
                         }
                         continue;
                     }
                     if self.announces {
                         self.announced = true;
-                        return None;
+                        return false;
                     }
-                    let event = self.due.pop_before(self.limit);
-                    if event.is_some() || self.shift == 0 {
-                        return event;
+                    let has_any = self.due.has_any_before(self.limit);
+                    if has_any || self.shift == 0 {
+                        return has_any;
                     }
                     self.put_back();
                     continue;
@@ -199,7 +202,7 @@ impl Wheel {
                 self.pass = None;
             }
             if !self.start_pass(end) {
-                return None;
+                return false;
             }
         }
     }
@@ -377,9 +380,11 @@ impl EventQueue for Wheel {
 
     #[inline(always)]
     fn pop_before(&mut self, end: Time) -> Option<Event> {
-        match self.due.pop_before(self.limit) {
-            None => self.pop_from_next(end),
-            event => event,
+        loop {
+            let event = self.due.pop_before(self.limit);
+            if event.is_some() || !self.go_on(end) {
+                return event;
+            }
         }
     }
 
