@@ -152,12 +152,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 if self.nics.has_slots && !self.may_leave_gpu(id) {
                     continue;
                 }
-                return self.send_data::<PLANED>(host, id, plane);
+                return match PLANED {
+                    false => self.send_data::<false>(host, id, plane),
+                    true => self.send_in_plane(host, id, plane),
+                };
             }
             if flow.is_done() {
                 self.retire_if_over(id);
             }
         }
+    }
+
+    /// As [`Engine::send_data`] with several planes: on its own, so that both it and the round have registers to spare.
+    #[inline(never)]
+    fn send_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
+        self.send_data::<true>(host, id, plane);
     }
 
     /// Puts the next packet of queue pair `id` on the wire in `plane`.
