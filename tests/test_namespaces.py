@@ -132,3 +132,20 @@ def test_virtual_nics_are_in_several_planes(tmp_path: Path) -> None:
     for paths in sent.values():
         assert len(paths) == 4, sent
         assert max(paths.values()) <= 1.05 * min(paths.values()), sent
+    line = next(line for line in said.splitlines() if line.startswith("profile: "))
+    events = [event for event in json.loads(line.removeprefix("profile: ")) if event]
+    planes: dict[tuple[int, str], int] = {}
+    for event in events:
+        if event["cat"] == "WEFT_PIECE" and event["ph"] == "b":
+            piece = event["args"]
+            key = (piece["Plane"], piece["Device"])
+            planes[key] = planes.get(key, 0) + piece["Bytes"]
+    # Of all four versions that merge.
+    assert sum(planes.values()) == 4 * 2 * (12 << 20)
+    by_plane = {
+        number: sum(value for (plane, _), value in planes.items() if plane == number)
+        for number in (0, 1)
+    }
+    assert 0.19 < by_plane[0] / sum(planes.values()) < 0.21, planes
+    names = {f"plane-{plane}-s0r{rail}" for plane in (0, 1) for rail in (0, 1)}
+    assert {name for _, name in planes} == names

@@ -266,6 +266,51 @@ def test_messages_have_all_their_bytes(
     assert "has no call of NCCL's" in refused.stderr
 
 
+def test_bytes_are_counted_by_plane(
+    weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of `bench-net` beside NCCL's calls: by NIC, or where there are planes by plane."""
+    monkeypatch.setenv("WEFT_PROFILE", str(tmp_path / "messages"))
+    words = ("bench-net", "--ranks", "2", "--op", "sendrecv", "-b", "3MiB", "-e", "3MiB")
+    done = weft(*words, "-n", "2", "-w", "0")
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        rank_process(rank, tmp_path / "calls")
+    calls, other = sorted((tmp_path / "calls").iterdir())
+    pieces = [
+        event
+        for file in sorted((tmp_path / "messages").glob("*.json")) for event in events(file)
+        if event["cat"] == "WEFT_PIECE"
+    ]  # fmt: skip
+    begins = [event for event in pieces if event["ph"] == "b"]
+    total = sum(event["args"]["Bytes"] for event in begins)
+    assert total >= 2 * 2 * (3 << 20)
+    (device,) = {event["args"]["Device"] for event in begins}
+    file = calls.rename(tmp_path / calls.name)
+    other.rename(tmp_path / other.name)
+    told = events(file)
+
+    def carried() -> list[dict[str, Any]]:
+        file.write_text(json.dumps([*told, *pieces, {}]))
+        found: dict[str, Any] = json.loads(weft("trace", "info", file, "--json").stdout)
+        rows: list[dict[str, Any]] = found["carried"]
+        return rows
+
+    assert carried() == [{"device": device, "pieces": len(begins), "bytes": total}]
+    first = begins[0]["args"]["Bytes"]
+    for at, event in enumerate(begins):
+        event["args"]["Plane"] = int(at > 0)
+    assert carried() == [
+        {"plane": 0, "pieces": 1, "bytes": first},
+        {"plane": 1, "pieces": len(begins) - 1, "bytes": total - first},
+    ]
+    shown = weft("trace", "info", file).stdout.splitlines()
+    at = next(number for number, line in enumerate(shown) if line.startswith("sent by"))
+    assert shown[at].split() == ["sent", "by", "pieces", "bytes", "share"]
+    assert shown[at + 2].startswith("plane 1")
+    assert shown[at + 2].endswith(f"{(total - first) / total:.1%}")
+
+
 def test_a_directory_that_cannot_be_is_said(
     weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,12 +48,18 @@ fn sizes() -> impl Iterator<Item = usize> {
 #[test]
 fn every_nic_carries_its_share() {
     let (a, b) = (merged(&[0, 1, 2], || config(1), 1), merged(&[0, 1, 2], || config(2), 2));
+    a.keep_notes();
     let (sending, receiving) = channel(&a, &b);
+    let mut noted = BTreeMap::new();
     for len in sizes() {
-        exchange(&sending, &receiving, &pattern(len as u64, len), len + 100);
+        let notes = exchange(&sending, &receiving, &pattern(len as u64, len), len + 100);
+        for piece in notes.pieces {
+            *noted.entry(Ipv4Addr::new(127, 0, piece.nic, 2)).or_default() += piece.bytes;
+        }
     }
     let (all, peers) = (sizes().sum::<usize>() as f64, by_peer(&a.statistics()));
     assert_eq!(peers.len(), 3, "{peers:?}");
+    assert_eq!(noted, peers, "notes say the same");
     for (peer, bytes) in &peers {
         let share = *bytes as f64 / all;
         assert!((0.32..0.35).contains(&share), "{peer}: {share}");

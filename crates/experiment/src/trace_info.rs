@@ -10,12 +10,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use weft_config::{ExperimentError, Origin};
 use weft_workload::job::{Algorithms, Job};
-use weft_workload::trace::{CollectiveRow, Remark, Size, Trace, Work, check, summarise};
+use weft_workload::trace::{
+    Carried, Carrier, CollectiveRow, Remark, Size, Trace, Work, check, summarise,
+};
 
 /// Describes the trace at `path` in `folder`, read as the keys of `[workload]` in `options` say, each
 /// with a value in TOML or a bare word. In JSON: `name`, `ranks`, `programmes`, `nodes`, `kinds`,
 /// `dependencies`, `depth`, `compute_s`, `host_compute_s`, `operations`, `collectives`, `sends`,
-/// `receives`, `process_groups`, `unsupported`, `remarks`, `problems`, `more_problems`, `stuck`,
+/// `receives`, `carried`, `process_groups`, `unsupported`, `remarks`, `problems`, `more_problems`, `stuck`,
 /// `runs_on_data`. A trace that leaves the number of ranks open is settled on `ranks`, or on those
 /// that the options say.
 ///
@@ -91,6 +93,7 @@ fn described(files: &TraceFiles, trace: Trace) -> Value {
         pair.put("bytes", count(bytes));
         table.put(key, pair);
     }
+    table.put("carried", summary.carried.iter().map(carried).collect::<Vec<_>>());
     let groups = files.side_file().filter(|(key, _)| *key == "process_groups");
     let groups = groups.map(|(_, path)| path.to_string_lossy().into_owned());
     table.put("process_groups", groups.map_or(Value::Bool(false), Value::from));
@@ -155,6 +158,17 @@ fn collective(row: &CollectiveRow) -> Value {
     table.put("nodes", count(row.nodes));
     table.put("calls", or_false(row.calls));
     table.put("total", count(row.total));
+    Value::Table(table)
+}
+
+fn carried(one: &Carried) -> Value {
+    let mut table = Table::new();
+    match &one.by {
+        Carrier::Plane(number) => table.put("plane", count(*number)),
+        Carrier::Device(name) => table.put("device", name.as_str()),
+    }
+    table.put("pieces", count(one.pieces));
+    table.put("bytes", count(one.bytes));
     Value::Table(table)
 }
 

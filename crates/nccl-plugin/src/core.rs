@@ -156,7 +156,7 @@ impl Core {
     pub(crate) fn messages(&self, device: i32) -> Option<Messages> {
         let recorder = profile::recording()?;
         let profiler = *PROFILER.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Messages::new(recorder, profiler, &self.nic(device).ok()?.name))
+        Some(Messages::new(recorder, profiler, self.nic(device).ok()?))
     }
 
     /// Tells all NICs what traffic is to come, those too that are opened later.

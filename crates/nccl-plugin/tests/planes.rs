@@ -1,5 +1,5 @@
 //! Planes: a file of each, NICs that know their rail and plane, and virtual NICs that are one of several
-//! planes. The interfaces and files are made by `tests/test_namespaces.py`, which runs this.
+//! planes; and what profiles say of them. The interfaces and files are made by `tests/test_namespaces.py`, which runs this.
 
 mod common;
 
@@ -44,7 +44,12 @@ fn merged(net: &Net, version: Version) -> [[i32; 2]; 2] {
 #[ignore = "needs the interfaces of two servers in two planes"]
 fn a_virtual_nic_is_in_several_planes() {
     let file = std::env::temp_dir().join(format!("weft-planes-{}.json", std::process::id()));
-    environment(&[("WEFT_STATS", file.to_str().expect("text"))]);
+    let profile = file.with_extension("profile");
+    std::fs::create_dir_all(&profile).expect("it is made");
+    environment(&[
+        ("WEFT_STATS", file.to_str().expect("text")),
+        ("WEFT_PROFILE", profile.to_str().expect("text")),
+    ]);
     for version in Version::ALL.into_iter().filter(|version| *version > Version::V8) {
         let net = net(version);
         // Contexts of later versions share what the older ones leave behind.
@@ -77,8 +82,13 @@ fn a_virtual_nic_is_in_several_planes() {
             std::thread::sleep(std::time::Duration::from_millis(2_500));
             let text = std::fs::read_to_string(&file).expect("it was written");
             println!("statistics: {}", text.replace('\n', ""));
+            for trace in std::fs::read_dir(&profile).expect("it is there").flatten() {
+                let text = std::fs::read_to_string(trace.path()).expect("it was written");
+                println!("profile: {}", text.replace('\n', ""));
+            }
         }
         net.finalize().expect("it ends");
     }
     std::fs::remove_file(file).expect("it goes");
+    std::fs::remove_dir_all(profile).expect("it goes");
 }

@@ -256,6 +256,7 @@ pub fn as_job(messages: &[Message]) -> Result<(Job, Vec<HostId>), WorkloadError>
         groups: Vec::new(),
         degrees: Degrees::NONE,
         exchanges: Vec::new(),
+        carried: Vec::new(),
         remarks: Vec::new(),
     };
     Ok((Job::new(trace, Algorithms::usual())?, hosts))

@@ -274,6 +274,7 @@ fn job_of(steps: &[Step]) -> Trace {
         groups: vec![Group { name: "all".into(), members: Membership::World }],
         degrees: Degrees::NONE,
         exchanges: Vec::new(),
+        carried: Vec::new(),
         remarks: Vec::new(),
     }
 }

@@ -79,6 +79,7 @@ def text(found: dict[str, Any]) -> str:
         )
         lines.append(f"work          {format_hops(one['packet_hops'])} on {one['fabric']}{takes}")
     lines += _collectives(found["collectives"])
+    lines += _carried(found["carried"])
     for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
         if found[key]:
             lines += ["", f"{title}:"]
@@ -99,6 +100,19 @@ def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
         cells = [row["operation"], row["group"], row["ranks"] or "?", shown, row["nodes"]]
         cells += [row["calls"] or "?", total]
         grid.append([str(cell) for cell in cells])
+    more = len(rows) - _MOST_ROWS
+    return ["", *aligned(grid), *([f"... and {more} more (--json has all)"] if more > 0 else [])]
+
+
+def _carried(rows: Sequence[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    total = sum(row["bytes"] for row in rows)
+    grid = [["sent by", "pieces", "bytes", "share"]]
+    for row in rows[:_MOST_ROWS]:
+        name = f"plane {row['plane']}" if "plane" in row else row["device"]
+        share = f"{row['bytes'] / total:.1%}" if total else "-"
+        grid.append([name, str(row["pieces"]), format_bytes(row["bytes"]), share])
     more = len(rows) - _MOST_ROWS
     return ["", *aligned(grid), *([f"... and {more} more (--json has all)"] if more > 0 else [])]
 

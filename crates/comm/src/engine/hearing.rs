@@ -134,9 +134,9 @@ impl Engine {
             (this.losses, this.lacks) = (0, None);
             sending.device_errors = (0, None);
         }
-        let (path, place) = (sending.lanes[usize::from(lane)].way.path, sending.place(lane));
+        let (path, carrier) = (sending.lanes[usize::from(lane)].way.path, sending.carrier(lane));
         for (status, Part { start, end, .. }) in completed.parts.into_iter().flatten() {
-            status.note(|notes| notes.acknowledge(self.now, lane, place, start, end - start));
+            status.note(|notes| notes.acknowledge(self.now, carrier, start, end - start));
         }
         for (subflow, bytes) in completed.subflows {
             let Some(planning) = self.members.planning_of(subflow) else { continue };

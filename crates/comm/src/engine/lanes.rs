@@ -9,6 +9,7 @@ use super::routes::{Key, LanePath};
 use super::sending::{Heard, Sending};
 use super::{Engine, random, read};
 use crate::error::{explain, is_local};
+use crate::notes::Carrier;
 use crate::statistics::Place;
 use crate::wire::{Hello, NONCE, Nonce, PROOF, WireError};
 use crate::{CommError, tcp};
@@ -64,6 +65,12 @@ impl Sending {
     /// Where to count what `lane` does.
     pub(super) fn place(&self, lane: u16) -> Place {
         self.lanes[usize::from(lane)].place
+    }
+
+    /// What notes say of `lane`.
+    pub(super) fn carrier(&self, lane: u16) -> Carrier {
+        let Lane { way, place, .. } = &self.lanes[usize::from(lane)];
+        Carrier { lane, nic: way.member, place: *place }
     }
 
     /// Which host of the fabric it goes to, if it is one.

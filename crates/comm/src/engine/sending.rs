@@ -76,7 +76,7 @@ impl Sending {
             let is_other = of.is_some_and(|only| !Arc::ptr_eq(only, status));
             if !is_other && last != Some(Arc::as_ptr(status)) {
                 last = Some(Arc::as_ptr(status));
-                status.note(|notes| notes.time_out(now, self.place(lane)));
+                status.note(|notes| notes.time_out(now, self.carrier(lane)));
             }
         }
     }
@@ -280,7 +280,8 @@ impl Engine {
         if sending.state.keeps_notes()
             && let Some(status) = sending.half.token(part.send)
         {
-            status.note(|notes| notes.give(self.now, lane, place, part.start, part.end));
+            let carrier = sending.carrier(lane);
+            status.note(|notes| notes.give(self.now, carrier, part.start, part.end));
         }
     }
 

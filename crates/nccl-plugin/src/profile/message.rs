@@ -12,8 +12,10 @@
 
 use super::line::{Id, Line, Phase};
 use super::recorder::{Recorder, State};
+use crate::nic::Nic;
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use weft_comm::Notes;
 use weft_comm::notes::{LaneTimeOut, Piece};
 use weft_comm::statistics::path_name;
@@ -39,7 +41,7 @@ pub(crate) struct Joined {
 pub(crate) struct Messages {
     recorder: &'static Recorder,
     profiler: Option<Profiler>,
-    device: String,
+    nic: Arc<Nic>,
 }
 
 /// A message under way.
@@ -57,9 +59,9 @@ impl Messages {
     pub(crate) fn new(
         recorder: &'static Recorder,
         profiler: Option<Profiler>,
-        device: &str,
+        nic: Arc<Nic>,
     ) -> Messages {
-        Messages { recorder, profiler, device: device.to_owned() }
+        Messages { recorder, profiler, nic }
     }
 
     /// The time, as [`Messages::begin`] takes it.
@@ -120,7 +122,7 @@ impl Messages {
         let name = format!("{verb} {peer}");
         let id = Id { category, name: &name, number: *number };
         let mut line = Line::new(&mut state.text, Phase::Begin, id, *began);
-        line.number("Event", number).text("Device", &self.device).text("Peer", &peer);
+        line.number("Event", number).text("Device", &self.nic.name).text("Peer", &peer);
         line.number_if("Host", notes.host).number("Tag", tag);
         if joined.is_known != 0 {
             line.number("CommHash", joined.communicator).number("Rank", joined.rank);
@@ -156,6 +158,13 @@ impl Messages {
             line.text("Path", &path_name(path));
         }
         line.number("Port", one.port);
+        self.write_nic(&mut line, one.nic);
+    }
+
+    /// The NIC of this machine that something left from, and its plane where there are several.
+    fn write_nic(&self, line: &mut Line<'_>, number: u8) {
+        let Some(device) = self.nic.devices.get(usize::from(number)) else { return };
+        line.text("Device", &device.name).number_if("Plane", device.endpoint.plane);
     }
 
     fn write_piece(
@@ -180,6 +189,7 @@ impl Messages {
         }
         line.number("Port", piece.port).number("Lane", piece.lane);
         line.number("Start", piece.start).number("End", piece.end);
+        self.write_nic(&mut line, piece.nic);
         drop(line);
         let done = piece.done.map_or(now, |done| self.recorder.at(done)).max(given);
         drop(Line::new(&mut state.text, Phase::End, id, done));

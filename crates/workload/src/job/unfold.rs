@@ -84,6 +84,7 @@ impl Job {
             groups: vec![Group::of(Membership::World)],
             degrees: Degrees::NONE,
             exchanges: Vec::new(),
+            carried: Vec::new(),
             remarks: self.trace.remarks.clone(),
         })
     }

@@ -35,6 +35,7 @@ impl Training {
             groups: stage::groups(),
             degrees: self.degrees,
             exchanges: plan.exchanges,
+            carried: Vec::new(),
             remarks: Vec::new(),
         })
     }

@@ -275,6 +275,7 @@ impl<'a> Log<'a> {
         let expert = size(Membership::Expert).unwrap_or(1);
         let trace = Trace {
             exchanges: Vec::new(),
+            carried: Vec::new(),
             name: self.name.into(),
             ranks: None,
             graphs: vec![self.graph],

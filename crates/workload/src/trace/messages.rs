@@ -28,6 +28,7 @@ pub fn of_messages(name: &str, workload: &Workload) -> Result<Trace, WorkloadErr
         groups: vec![Group::of(Membership::World)],
         degrees: Degrees::NONE,
         exchanges: Vec::new(),
+        carried: Vec::new(),
         remarks: Vec::new(),
     })
 }

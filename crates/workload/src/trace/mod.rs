@@ -108,6 +108,26 @@ pub struct Remark {
     pub count: u64,
 }
 
+/// Payload that was recorded as sent by one NIC, or in one plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// The plane, where there are several; else the NIC's name.
+    pub by: Carrier,
+    /// Parts of messages.
+    pub pieces: u64,
+    /// Their payload that arrived, in bytes.
+    pub bytes: u64,
+}
+
+/// What tells payload apart in [`Carried`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Carrier {
+    /// A plane, all NICs in it together.
+    Plane(u64),
+    /// NICs of this name, of all processes together.
+    Device(String),
+}
+
 /// A job as a trace tells it: what each rank does, and who belongs together.
 #[derive(Clone, Debug)]
 pub struct Trace {
@@ -127,6 +147,8 @@ pub struct Trace {
     pub degrees: Degrees,
     /// What goes to experts and back, which collectives name by index.
     pub exchanges: Vec<Exchange>,
+    /// What NICs sent, where the trace tells: Weft's profiles.
+    pub carried: Vec<Carried>,
     /// What was left out or taken otherwise.
     pub remarks: Vec<Remark>,
 }
@@ -152,9 +174,17 @@ impl Trace {
         }
         let groups = vec![Group::of(Membership::Expert)];
         let (graphs, remarks) = (vec![graph], Vec::new());
-        let exchanges = Vec::new();
-        let trace =
-            Trace { name, ranks: None, graphs, shared: true, groups, degrees, exchanges, remarks };
+        let trace = Trace {
+            name,
+            ranks: None,
+            graphs,
+            shared: true,
+            groups,
+            degrees,
+            exchanges: Vec::new(),
+            carried: Vec::new(),
+            remarks,
+        };
         trace.for_ranks(ranks)
     }
 

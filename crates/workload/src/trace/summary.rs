@@ -3,7 +3,7 @@
 //! Invariant: a graph that all ranks share counts once, except where a field says otherwise.
 //! What it does not do: judge ([`check`](super::check::check) does).
 
-use super::{RankGraph, Remark, Size, Trace, Work};
+use super::{Carried, RankGraph, Remark, Size, Trace, Work};
 use std::collections::BTreeMap;
 use weft_units::Time;
 
@@ -34,6 +34,8 @@ pub struct Summary {
     pub host_compute: Time,
     /// Floating-point operations: of the rank with the most.
     pub operations: u64,
+    /// What NICs sent, where the trace tells.
+    pub carried: Vec<Carried>,
     /// What cannot be run, with how often it occurs in the graphs.
     pub unsupported: Vec<Remark>,
     /// What was left out or taken otherwise while reading.
@@ -67,6 +69,7 @@ pub fn summarise(trace: &Trace) -> Summary {
     let mut summary = Summary {
         ranks: trace.ranks,
         graphs: trace.graphs.len() as u32,
+        carried: trace.carried.clone(),
         remarks: trace.remarks.clone(),
         ..Summary::default()
     };

@@ -66,8 +66,9 @@ impl TraceFormat for NcclLog {
         let groups = vec![Group { name: "all".into(), members: Membership::World }];
         let (graphs, degrees) = (vec![graph], Degrees::NONE);
         let remarks = Vec::new();
-        let exchanges = Vec::new();
-        Trace { name, ranks: None, graphs, shared: true, groups, degrees, exchanges, remarks }
+        let (exchanges, carried) = (Vec::new(), Vec::new());
+        let shared = true;
+        Trace { name, ranks: None, graphs, shared, groups, degrees, exchanges, carried, remarks }
             .for_ranks(ranks)
     }
 }

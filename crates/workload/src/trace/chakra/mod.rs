@@ -313,6 +313,7 @@ impl ChakraReader {
         let remarks = self.remarks.into_iter().map(|(what, count)| Remark { what, count });
         let mut trace = Trace {
             exchanges: Vec::new(),
+            carried: Vec::new(),
             name: graphs[0].source.clone(),
             ranks: Some(graphs.len() as u32),
             graphs,

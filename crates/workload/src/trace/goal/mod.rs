@@ -114,6 +114,7 @@ impl Goal {
             groups: vec![Group::of(Membership::World)],
             degrees: Degrees::NONE,
             exchanges: Vec::new(),
+            carried: Vec::new(),
             remarks,
             name,
         }

@@ -169,6 +169,7 @@ fn trace(name: &str, graphs: Vec<RankGraph>, groups: Vec<Group>, shared: bool) -
         groups,
         degrees: Degrees::NONE,
         exchanges: Vec::new(),
+        carried: Vec::new(),
         remarks: Vec::new(),
     }
 }

@@ -7,18 +7,19 @@
 //! ```
 //!
 //! The example does not say how many ranks a communicator has: as many as have a file. Weft's says it (events
-//! `communicator`), and also streams and groups of calls. The inspector says no root and no peers; its messages
+//! `communicator`), streams and groups of calls, and which NIC or plane sent what (events `WEFT_PIECE`). The inspector says no root and no peers; its messages
 //! (`p2p_perf`) are kept as unsupported. Source: `ext-profiler` of NCCL.
 
 use super::calls::{Call, Calls, bytes};
 use super::{COMPUTE, read_compute};
 use crate::WorkloadError;
 use crate::trace::packed::{head, unpacked};
-use crate::trace::{Trace, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
+use crate::trace::{Carried, Carrier, Trace, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use weft_units::options::quoted;
 use weft_units::{OptionError, Options, Time};
 
@@ -56,10 +57,10 @@ impl TraceFormat for NcclProfile {
                 && text.contains("\"n_ranks\"")
     }
     fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
-        let mut calls = Calls::default();
+        let (mut calls, mut sums) = (Calls::default(), Sums::new());
         let mut first = String::new();
         while let Some(TraceFile { name, bytes, .. }) = files.next_file()? {
-            read(&mut calls, &name, &unpacked(&name, &bytes)?)?;
+            read(&mut calls, &mut sums, &name, &unpacked(&name, &bytes)?)?;
             if first.is_empty() {
                 first = name;
             }
@@ -75,18 +76,27 @@ impl TraceFormat for NcclProfile {
             let seen = ranks.keys().filter(|(_, other)| other == communicator).count();
             *told = (*told).max(seen as u32);
         }
-        calls.job(&first, self.compute)
+        let carried = |(by, (pieces, bytes))| Carried { by, pieces, bytes };
+        let carried = sums.into_iter().map(carried).collect();
+        Ok(Trace { carried, ..calls.job(&first, self.compute)? })
     }
 }
 
-fn read(calls: &mut Calls, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
+/// Pieces and their bytes, by NIC or plane.
+type Sums = BTreeMap<Carrier, (u64, u64)>;
+
+fn read(calls: &mut Calls, sums: &mut Sums, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
     let error = |what: String| WorkloadError(format!("{name}: {what}"));
     let mut records = Vec::new();
     for value in serde_json::Deserializer::from_slice(bytes).into_iter::<Records>() {
         let what = "it is cut off or damaged: copy it again";
         let value = value.map_err(|json| error(format!("not JSON ({json}); {what}")))?;
         let before = records.last().map_or(0, |(number, _)| *number);
-        records.extend(value.0.into_iter().map(|(number, record)| (before + number, record)));
+        records.extend(value.kept.into_iter().map(|(number, record)| (before + number, record)));
+        for (by, (pieces, bytes)) in value.carried {
+            let sum = sums.entry(by).or_default();
+            *sum = (sum.0 + pieces, sum.1.saturating_add(bytes));
+        }
     }
     for (number, record) in &records {
         let place = format!("{name}: record {number}");
@@ -126,8 +136,24 @@ fn place_rank(calls: &mut Calls, name: &str, communicator: &str, rank: u32) -> R
     }
 }
 
-/// The records of a file that are of calls and communicators, with their numbers from one; a trace has many more.
-struct Records(Vec<(u64, Value)>);
+/// The records of a file that are of calls and communicators, with their numbers from one, and the sums of
+/// pieces of messages; a trace has many more.
+#[derive(Default)]
+struct Records {
+    kept: Vec<(u64, Value)>,
+    carried: Sums,
+}
+
+impl Records {
+    fn take(&mut self, number: u64, record: Value) {
+        if is_of_a_call(&record) {
+            self.kept.push((number, record));
+        } else if let Some((by, bytes)) = piece(&record) {
+            let sum = self.carried.entry(by).or_default();
+            *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for Records {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Records, D::Error> {
@@ -144,19 +170,17 @@ impl<'de> Visitor<'de> for RecordsVisitor {
         f.write_str("a list of events or a record")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Records, A::Error> {
-        let mut kept = Vec::new();
+        let mut records = Records::default();
         let mut number = 0;
         while let Some(record) = list.next_element::<Value>()? {
             number += 1;
-            if is_of_a_call(&record) {
-                kept.push((number, record));
-            }
+            records.take(number, record);
         }
-        Ok(Records(kept))
+        Ok(records)
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Records, A::Error> {
         let record = Value::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Records(vec![(1, record)]))
+        Ok(Records { kept: vec![(1, record)], ..Records::default() })
     }
 }
 
@@ -166,6 +190,16 @@ fn is_of_a_call(record: &Value) -> bool {
         || is("cat", "COLL")
         || is("cat", "P2P")
         || is("name", COMMUNICATOR)
+}
+
+/// The NIC or plane of a piece of a message, and its payload, as Weft's profiler tells; `None`: it is another
+/// event, or of a version that does not say which NIC it was.
+fn piece(record: &Value) -> Option<(Carrier, u64)> {
+    let is = |key: &str, text: &str| record.get(key).and_then(Value::as_str) == Some(text);
+    let args = record.get("args").filter(|_| is("cat", "WEFT_PIECE") && is("ph", "b"))?;
+    let device = || args.get("Device")?.as_str().map(|name| Carrier::Device(name.to_owned()));
+    let plane = args.get("Plane").and_then(Value::as_u64).map(Carrier::Plane);
+    Some((plane.or_else(device)?, args.get("Bytes")?.as_u64()?))
 }
 
 /// The event that tells of a communicator.

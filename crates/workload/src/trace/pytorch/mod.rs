@@ -208,6 +208,7 @@ impl Job {
             groups,
             degrees: Degrees::NONE,
             exchanges: Vec::new(),
+            carried: Vec::new(),
             remarks,
         })
     }

@@ -182,6 +182,7 @@ pub fn read_text(name: &str, text: &str, options: &TextOptions) -> Result<Trace,
     let (graph, groups) = Lowering::run(name, &header, &layers, &settled)?;
     let trace = Trace {
         exchanges: Vec::new(),
+        carried: Vec::new(),
         name: name.into(),
         ranks: None,
         graphs: vec![graph],
