@@ -50,7 +50,7 @@ pub(crate) fn deployment(
         let table = given.paths.get(plane as usize);
         let found = table.map(|path| Found::read(path, &source.cluster, &mut warnings));
         let found = found.transpose()?;
-        let plane = Plane { number: plane, count: files as u32 };
+        let plane = Plane { number: plane, count: files as u32, first: devices.len() };
         let made = planned(given, &source, (plane, found.as_ref()), interfaces, &mut warnings)?;
         paths.extend(found.zip(given.paths_check).map(|(found, every)| {
             let sources = made.1.iter().map(|device| device.endpoint.address).collect();
@@ -60,6 +60,13 @@ pub(crate) fn deployment(
         if !schemes.contains(&made.0) {
             schemes.push(made.0);
         }
+    }
+    let (named, count) = (given.rdma_devices.len(), devices.len());
+    if named > 1 && named != count {
+        return Err(DeployError(format!(
+            "WEFT_RDMA_DEVICE: {named} devices for {count} NICs; name one for all, or one of \
+             each, in the order of the log"
+        )));
     }
     warnings.dedup();
     Ok(Deployment {
@@ -78,6 +85,8 @@ pub(crate) fn deployment(
 struct Plane {
     number: u32,
     count: u32,
+    /// The NICs of planes before it.
+    first: usize,
 }
 
 impl Plane {
@@ -110,7 +119,7 @@ fn unplanned(
     let mut devices = Vec::new();
     for one in chosen(interfaces, given.ifname.as_deref())? {
         let speed = one.speed_mbps.unwrap_or(SPEED);
-        let backend = backend(given, one, false, warnings)?;
+        let backend = backend(given, (devices.len(), one), false, warnings)?;
         let endpoint = EndpointConfig {
             name: one.name.clone(),
             address: one.addresses[0],
@@ -158,7 +167,8 @@ fn planned(
         let line = cluster.links[host.number as usize].line_bps;
         let speed = ((line / 1_000_000) as u32).max(1);
         warnings.extend(slower(source, host, one, speed));
-        let backend = backend(given, one, cluster.protocol == Protocol::Udp, warnings)?;
+        let nic = (plane.first + devices.len(), one);
+        let backend = backend(given, nic, cluster.protocol == Protocol::Udp, warnings)?;
         let is_tcp = backend == Backend::Tcp;
         let line_bps = u64::from(speed) * 1_000_000;
         let mut balance = scheme::read(given, source, uplinks, line_bps, found.is_some())?;
@@ -368,15 +378,16 @@ fn address(host: &Host, one: &Interface) -> Ipv4Addr {
     if one.addresses.contains(&host.address) { host.address } else { one.addresses[0] }
 }
 
-/// What carries the bytes of an interface; under `auto` verbs only where `steered`: where switches
-/// steer them, or nothing says that they do not.
+/// What carries the bytes of an interface, which is that of the NIC with a number; under `auto` verbs only where
+/// `steered`: where switches steer them, or nothing says that they do not.
 fn backend(
     given: &Given,
-    one: &Interface,
+    (number, one): (usize, &Interface),
     steered: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Backend, DeployError> {
-    let found = || match &given.rdma_device {
+    let named = given.rdma_devices.get(number).or(given.rdma_devices.last());
+    let found = || match named {
         Some(named) => Some(named.clone()),
         None => rdma::device_of(&one.name, Path::new(rdma::SYS)),
     };

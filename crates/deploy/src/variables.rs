@@ -109,7 +109,11 @@ pub const VARIABLES: &[Variable] = &[
         "interfaces without WEFT_CONFIG, as NCCL_SOCKET_IFNAME: eth,ib begin so; =eth0 is exactly \
          that; ^docker,lo all but those",
     ),
-    variable("WEFT_RDMA_DEVICE", "by the interface", "the RDMA device, as mlx5_0 or mlx5_0:1"),
+    variable(
+        "WEFT_RDMA_DEVICE",
+        "by the interface",
+        "the RDMA device, as mlx5_0 or mlx5_0:1; with commas, one of each NIC",
+    ),
     variable("WEFT_GID_INDEX", "the RoCEv2 one of the address", "which of its GIDs"),
     variable("WEFT_STATS", "none", "statistics go into this file, as JSON; %p is the process"),
     variable(
@@ -182,7 +186,8 @@ pub(crate) struct Given {
     pub(crate) key: Arc<[u8]>,
     pub(crate) hosts: Vec<String>,
     pub(crate) ifname: Option<String>,
-    pub(crate) rdma_device: Option<(String, u8)>,
+    /// One for all NICs, or one of each; none where interfaces tell.
+    pub(crate) rdma_devices: Vec<(String, u8)>,
     pub(crate) gid_index: Option<u8>,
     pub(crate) stats: Option<PathBuf>,
     pub(crate) prometheus: Option<Prometheus>,
@@ -245,7 +250,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         key: get("WEFT_KEY_FILE").secret()?,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,
-        rdma_device: get("WEFT_RDMA_DEVICE").device()?,
+        rdma_devices: get("WEFT_RDMA_DEVICE").devices()?,
         gid_index: get("WEFT_GID_INDEX").number(0, 255)?.map(|index| index as u8),
         stats: get("WEFT_STATS").text.map(PathBuf::from),
         prometheus: get("WEFT_PROMETHEUS").prometheus()?,
@@ -354,12 +359,16 @@ impl Text {
         Ok(Some(Prometheus::Served(found)))
     }
 
-    fn device(self) -> Result<Option<(String, u8)>, DeployError> {
-        let Some(text) = &self.text else { return Ok(None) };
-        let (name, port) = text.split_once(':').unwrap_or((text, "1"));
-        match port.parse() {
-            Ok(port) if port > 0 && !name.is_empty() => Ok(Some((name.to_owned(), port))),
-            _ => Err(self.wrong("is no device; write it as mlx5_0 or mlx5_0:1")),
-        }
+    /// Names and ports with commas between.
+    fn devices(self) -> Result<Vec<(String, u8)>, DeployError> {
+        let Some(text) = &self.text else { return Ok(Vec::new()) };
+        let device = |part: &str| {
+            let (name, port) = part.split_once(':').unwrap_or((part, "1"));
+            match port.parse() {
+                Ok(port) if port > 0 && !name.is_empty() => Ok((name.to_owned(), port)),
+                _ => Err(self.wrong("is no device; write it as mlx5_0 or mlx5_0:1")),
+            }
+        };
+        text.split(',').map(str::trim).map(device).collect()
     }
 }

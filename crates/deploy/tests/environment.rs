@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_comm::Backend;
-use weft_deploy::{Deployment, Interface, on_machine};
+use weft_deploy::{Deployment, Device, Interface, on_machine};
 use weft_fabric::PathId;
 use weft_units::HostId;
 
@@ -325,6 +325,20 @@ fn rocev2_falls_back_with_a_word() {
     let device = "mlx5_1".to_owned();
     let roce = Backend::Roce { device, port: 2, gid_index: Some(3), or_tcp: true };
     assert_eq!(found.devices[0].endpoint.backend, roce);
+    // One of each NIC, in their order; one for all; else as many as there are.
+    let two = [interface("a", "10.0.0.2"), interface("b", "10.0.0.3")];
+    let devices = |names: &'static str| {
+        let found = deployed(&[config, ("WEFT_RDMA_DEVICE", names)], &two)?;
+        let name = |device: &Device| match &device.endpoint.backend {
+            Backend::Roce { device, port, .. } => format!("{device}:{port}"),
+            Backend::Tcp => "tcp".to_owned(),
+        };
+        Ok::<_, String>(found.devices.iter().map(name).collect::<Vec<_>>())
+    };
+    assert_eq!(devices("mlx5_1, mlx5_0:2").unwrap(), ["mlx5_1:1", "mlx5_0:2"]);
+    assert_eq!(devices("mlx5_1").unwrap(), ["mlx5_1:1", "mlx5_1:1"]);
+    let error = devices("mlx5_0,mlx5_1,mlx5_2").unwrap_err();
+    assert!(error.contains("3 devices for 2 NICs"), "{error}");
 }
 
 #[test]
