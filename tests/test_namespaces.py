@@ -109,6 +109,18 @@ def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
     assert sent == {"s0r0": 16 * mib, "s0r1": 8 * mib, "s1r0": 0, "s1r1": 0}
 
 
+def test_virtual_nics_have_several_rdma_devices() -> None:
+    """Devices in software, by the addresses of interfaces: each carries and flushes its half."""
+    interfaces = [
+        "ip link set lo up",
+        *(f"ip link add nic{at} type veth peer name nic{at + 1}" for at in (0, 2)),
+        *(f"ip addr add 127.0.{at % 2}.{at // 2 + 1}/32 dev nic{at}" for at in range(4)),
+        *(f"ip link set nic{at} up" for at in range(4)),
+    ]
+    script = "; ".join([*interfaces, 'exec "$@"'])
+    cargo("gpu_memory", "unshare", "--net", "sh", "-ec", script, "sh")
+
+
 def test_virtual_nics_are_in_several_planes(tmp_path: Path) -> None:
     """A file for each plane: a virtual NIC uses all paths of both, by their line rates."""
     for name, text in PLANES.items():

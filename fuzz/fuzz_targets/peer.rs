@@ -36,7 +36,7 @@ impl Sink for &mut Receiving {
                     self.over(token, &sizes);
                 }
             }
-            Kind::Clear => drop(Slots::decode(body)),
+            Kind::Clear => drop(Slots::decode(header.slot, body)),
             _ => {}
         }
         Ok(())
@@ -98,7 +98,7 @@ fn receives(mut data: &[u8]) {
             .map(|slot| {
                 let at = AROUND + (group * 8 + slot) * (ROOM + AROUND);
                 let span = Span::new(start.wrapping_add(at), ROOM);
-                (span, Slot { tag: slot as i32, size: ROOM as u64, address: 0, rkey: 0 })
+                (span, Slot { tag: slot as i32, size: ROOM as u64, ..Slot::default() })
             })
             .collect();
         assert!(sink.half.post(&buffers, group));
@@ -186,8 +186,7 @@ fn sends(mut data: &[u8]) {
                 let slot = |data: &mut &[u8]| Slot {
                     tag: number(data) as i32 % 4,
                     size: number(data) * 64,
-                    address: 0,
-                    rkey: 0,
+                    ..Slot::default()
                 };
                 let count = 1 + number(data) % 8;
                 let slots: Vec<_> = (0..count).map(|_| slot(data)).collect();

@@ -36,5 +36,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some(bytes) = data.first_chunk::<SLOT>() {
         assert!(Slot::decode(bytes).encode() == *bytes);
     }
-    let _ = Slots::decode(&data[..data.len().min(MOST_BODY)]);
+    if let Some((count, body)) = data.split_first() {
+        let _ = Slots::decode(*count, &body[..body.len().min(MOST_BODY)]);
+    }
 });

@@ -13,6 +13,7 @@ GOOD = {
     "pingpong": r"^.*usec/iter",
     "pairs": r"^ok \d+ bytes",
     "channel": r"^ok \d+ bytes",
+    "merged": r"^ok \d+ bytes",
     # Host memory alone; then DMA-BUFs as well, all that was sent, each with its flush.
     "host": r"^pointers 1\n(.*\n)*refused regMrDmaBuf",
     "gpu": r"^pointers 5\n(.*\n)*message 3 1000001\nok 4 messages",
@@ -31,6 +32,7 @@ def judge(said: str) -> list[str]:
         if not re.search(pattern, stages.get(stage, ""), re.M)
     ]
     wrong += _pairs(stages.get("pairs", ""), seen)
+    wrong += _merged(stages.get("merged", ""), seen)
     for stage in PLUGIN:
         wrong += [f"{stage}: {text}" for text in _plugin(stage, stages.get(stage, ""), seen)]
     if "guest: ends" not in said:
@@ -48,6 +50,24 @@ def _pairs(said: str, seen: list[packets.Packets]) -> list[str]:
         for what, found in (("data", data.get(int(theirs))), ("answers", answers.get(int(ours)))):
             if found != {int(port)}:
                 wrong.append(f"pairs: {what} of port {port} came from {found or 'nowhere'}")
+    return wrong
+
+
+def _merged(said: str, seen: list[packets.Packets]) -> list[str]:
+    """Two devices as one: half of the bytes goes by each, and is seen on the wire."""
+    counted = re.search(r'^{"device".*}$', said, re.M)
+    by_peer: dict[str, int] = {}
+    for path in json.loads(counted[0])["paths"] if counted else []:
+        by_peer[path["peer"]] = by_peer.get(path["peer"], 0) + path["bytes"]
+    whole = sum(by_peer.values())
+    wrong = []
+    if len(by_peer) != len(HOSTS) or min(by_peer.values()) < whole * 0.45:
+        wrong.append(f"merged: bytes by device {by_peer}, not evenly over both")
+    wrong += [
+        f"merged: no data of {host} on the wire"
+        for host in HOSTS
+        if not packets.ports(seen, "merged", host, "data")
+    ]
     return wrong
 
 

@@ -35,6 +35,16 @@ capture
 timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 4 1000001
 captured channel
 
+# Both devices as one, at either end: from h1 to h2, and from h2 to h1.
+echo "== merged"
+ip address add 10.0.1.3/24 dev h1
+ip address add 10.0.2.3/24 dev h2
+ip rule add pref 30 from 10.0.1.3 to 10.0.2.0/24 lookup 11
+ip rule add pref 30 from 10.0.2.3 to 10.0.1.0/24 lookup 12
+capture
+timeout 60 roce_channel 10.0.1.2,10.0.2.2 10.0.2.3,10.0.1.3 4 4 4000001
+captured merged
+
 # ranks STAGE ABI OPERATION ITERATIONS SIZE...: two processes, each with the plugin and a NIC.
 export WEFT_CONFIG=/cluster.toml WEFT_BACKEND=roce WEFT_SCHEME=ethereal WEFT_LOG=info
 # Nothing dies at first, and a path is not to be blamed for a machine that is busy.

@@ -1,8 +1,8 @@
 //! A channel between two RDMA devices of one machine: messages of growing sizes, checked.
 //!
-//!     roce_channel ADDRESS ADDRESS CONNECTIONS MESSAGES BYTES
+//!     roce_channel ADDRESS,... ADDRESS,... CONNECTIONS MESSAGES BYTES
 //!
-//! Prints `message N BYTES` for each that came, then `ok` with time and what was counted.
+//! Several addresses of an end are devices that are used as one. Prints `message N BYTES` for each that came, then `ok` with time and what was counted.
 #![expect(unsafe_code, reason = "buffers outlive their requests")]
 
 use std::error::Error;
@@ -31,6 +31,12 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
     }
 }
 
+/// The devices of an end, as one.
+fn open(addresses: &str, connections: u32) -> Result<Endpoint, Box<dyn Error>> {
+    let configs = addresses.split(',').map(|address| Ok(config(address.parse()?, connections)));
+    Ok(Endpoint::open_merged(configs.collect::<Result<_, Box<dyn Error>>>()?)?)
+}
+
 fn until<T>(mut ready: impl FnMut() -> Result<Option<T>, CommError>) -> Result<T, Box<dyn Error>> {
     let start = Instant::now();
     while start.elapsed() < LONGEST {
@@ -45,12 +51,11 @@ fn until<T>(mut ready: impl FnMut() -> Result<Option<T>, CommError>) -> Result<T
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [first, second, connections, messages, bytes] = words.as_slice() else {
-        return Err("usage: roce_channel ADDRESS ADDRESS CONNECTIONS MESSAGES BYTES".into());
+        return Err("usage: roce_channel ADDRESS,... ADDRESS,... CONNECTIONS MESSAGES BYTES".into());
     };
     let (connections, messages) = (connections.parse()?, messages.parse::<usize>()?);
     let bytes: usize = bytes.parse()?;
-    let a = Endpoint::open(config(first.parse()?, connections))?;
-    let b = Endpoint::open(config(second.parse()?, connections))?;
+    let (a, b) = (open(first, connections)?, open(second, connections)?);
     let (listener, handle) = b.listen()?;
     let mut connecting = a.connect(&handle)?;
     let sending = until(|| connecting.try_finish())?;

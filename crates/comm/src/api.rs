@@ -4,10 +4,10 @@
 #![expect(unsafe_code, reason = "callers vouch for memory that is sent and received in place")]
 
 use crate::engine::{self, Order, Shared};
-use crate::handle::Parts;
+use crate::handle::{MOST_NICS, Parts};
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
-use crate::roce::Flusher;
+use crate::roce::{Flusher, LoopBack, Regions};
 use crate::wire::Slot;
 use crate::{
     CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Notes, Process,
@@ -57,8 +57,8 @@ pub struct SendChannel {
 #[derive(Debug)]
 pub struct RecvChannel {
     half: Half,
-    /// Made when it is first needed.
-    flusher: Mutex<Option<Arc<Flusher>>>,
+    /// By NIC, each made when it is first needed.
+    flushers: Mutex<[Option<Arc<Flusher>>; MOST_NICS]>,
 }
 
 /// What both halves have.
@@ -73,7 +73,7 @@ struct Half {
 /// Memory that the NIC may read and write. Of TCP there is nothing to it.
 #[derive(Clone, Debug)]
 pub struct Region {
-    held: Option<Arc<weft_verbs::Region>>,
+    held: Option<Arc<Regions>>,
     process: Process,
 }
 
@@ -113,8 +113,8 @@ pub struct Request(Under);
 enum Under {
     /// A message.
     Way { shared: Arc<Shared>, status: Arc<Status> },
-    /// A flush, by its number.
-    Flush(Arc<Flusher>, u64),
+    /// A flush: reads by their numbers.
+    Flush(Vec<(Arc<Flusher>, u64)>),
 }
 
 /// One buffer of a receive.
@@ -153,11 +153,18 @@ impl Endpoint {
     /// NIC goes on over the others. All but addresses, ports, plans and rates is as the first says.
     ///
     /// # Errors
-    /// As [`Endpoint::open`]; if there are more than [`MOST_NICS`](crate::handle::MOST_NICS), one is there
-    /// twice, or one has verbs.
+    /// As [`Endpoint::open`] and [`Endpoint::can_merge`].
     pub fn open_merged(configs: Vec<EndpointConfig>) -> Result<Endpoint, CommError> {
         let (shared, thread) = engine::start(configs)?;
         Ok(Endpoint { shared, thread: Some(thread) })
+    }
+
+    /// Whether several NICs can be one, before any of them is opened.
+    ///
+    /// # Errors
+    /// If there are more than [`MOST_NICS`], one is there twice, or some have verbs and some do not.
+    pub fn can_merge(configs: &[EndpointConfig]) -> Result<(), CommError> {
+        engine::fit(configs)
     }
 
     /// Begins to listen for one peer, or several.
@@ -205,7 +212,7 @@ impl Endpoint {
         self.shared.order(Order::Hint(hint));
     }
 
-    /// Makes memory known to the NIC.
+    /// Makes memory known to the NIC: of several, to each, or to none if one refuses.
     ///
     /// # Safety
     /// The memory stays mapped until all of the region's clones are dropped.
@@ -278,7 +285,7 @@ impl Listener {
         };
         let (channel, state) = arrival?;
         let half = Half { shared: self.shared.clone(), channel, state, sends: false };
-        Ok(Some(RecvChannel { half, flusher: Mutex::default() }))
+        Ok(Some(RecvChannel { half, flushers: Mutex::default() }))
     }
 }
 
@@ -371,21 +378,38 @@ impl RecvChannel {
     /// If the channel has failed, or the NIC refuses.
     pub fn flush(&self, region: &Region, at: usize) -> Result<Option<Request>, CommError> {
         self.half.check()?;
-        let known = region.held.as_ref().zip(self.half.shared.loop_back.as_ref());
-        let Some((memory, loop_back)) = known else {
+        let Half { shared, state, .. } = &self.half;
+        let Some(memory) = region.held.as_ref().filter(|_| !shared.loop_backs.is_empty()) else {
             return Err(CommError::Invalid("a flush of what no RDMA device writes".into()));
         };
-        let mut flusher = self.flusher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let flusher = match &*flusher {
-            Some(made) => made.clone(),
-            None => {
-                let made = loop_back.flusher();
-                let made = made.map_err(|error| CommError::System(error.to_string()))?;
-                flusher.insert(Arc::new(made)).clone()
+        let mut flushers = self.flushers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // One whose port is dead could not read, and has not written either.
+        let came = if shared.loop_backs.len() == 1 { 1 } else { state.take_came() };
+        let mut reads = Vec::new();
+        for (nic, (loop_back, flusher)) in shared.loop_backs.iter().zip(&mut *flushers).enumerate()
+        {
+            if came & 1 << nic == 0 {
+                // What was flushed for others may be what this is for.
+                if let Some(flusher) = flusher {
+                    reads.push((flusher.clone(), flusher.last()?));
+                }
+                continue;
             }
-        };
-        let number = flusher.post(at, memory.remote_key())?;
-        Ok(number.map(|number| Request(Under::Flush(flusher, number))))
+            let Some(key) = memory.remote_key(nic) else {
+                // That device was lost before, and has written to other memory.
+                state.came_by(nic as u8);
+                continue;
+            };
+            let flusher = ready(flusher, loop_back)?;
+            let Some(number) = flusher.post(at, key)? else {
+                (nic..MOST_NICS).filter(|nic| came & 1 << nic > 0).for_each(|nic| {
+                    state.came_by(nic as u8);
+                });
+                return Ok(None);
+            };
+            reads.push((flusher, number));
+        }
+        Ok(Some(Request(Under::Flush(reads))))
     }
 
     /// Receives into 1 to [`MOST_BUFFERS`] buffers. `None`: too much is under way; ask again.
@@ -415,12 +439,24 @@ impl RecvChannel {
                 len => Span::new(buffer.start, len),
             };
             let (tag, size) = (buffer.tag, buffer.len as u64);
-            (span, Slot { tag, size, address: 0, rkey: 0 })
+            (span, Slot { tag, size, ..Slot::default() })
         };
         let buffers = buffers.iter().map(place).collect();
         shared.order(Order::Receive { channel: *channel, buffers, status: status.clone() });
         Ok(Some(Request(Under::Way { shared: shared.clone(), status })))
     }
+}
+
+/// The flusher of a NIC, made if need be.
+fn ready(
+    place: &mut Option<Arc<Flusher>>,
+    loop_back: &LoopBack,
+) -> Result<Arc<Flusher>, CommError> {
+    if let Some(made) = place {
+        return Ok(made.clone());
+    }
+    let made = loop_back.flusher().map_err(|error| CommError::System(error.to_string()))?;
+    Ok(place.insert(Arc::new(made)).clone())
 }
 
 impl Half {
@@ -490,7 +526,14 @@ impl Request {
                 }
                 done => Ok(done),
             },
-            Under::Flush(flusher, number) => Ok(flusher.is_done(*number)?.then(Sizes::default)),
+            Under::Flush(reads) => {
+                for (flusher, number) in reads {
+                    if !flusher.is_done(*number)? {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(Sizes::default()))
+            }
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct ChannelState {
     open: AtomicBool,
     /// Payload goes by RDMA; known when it is open.
     rdma: AtomicBool,
+    /// A bit for each NIC by whose device something has come that was not flushed.
+    came: AtomicU8,
     /// The engine is gone, and touches nothing.
     dead: Arc<AtomicBool>,
     /// Whose engine it is.
@@ -70,6 +72,14 @@ impl ChannelState {
     }
     pub(crate) fn is_rdma(&self) -> bool {
         self.is_open() && self.rdma.load(Ordering::Relaxed)
+    }
+    /// Something has come by the device of a NIC.
+    pub(crate) fn came_by(&self, nic: u8) {
+        self.came.fetch_or(1 << nic, Ordering::Release);
+    }
+    /// Takes the bits of NICs by whose devices something has come.
+    pub(crate) fn take_came(&self) -> u8 {
+        self.came.swap(0, Ordering::Acquire)
     }
     /// Counts one more request, if fewer than `most` are under way.
     pub(crate) fn begin(&self, most: usize) -> bool {

@@ -154,7 +154,7 @@ impl Sink for Hearing {
         unreachable!("receivers send no data")
     }
     fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
-        self.0.push((*header, Slots::decode(body)));
+        self.0.push((*header, Slots::decode(header.slot, body)));
         Ok(())
     }
 }
@@ -545,16 +545,24 @@ trials! {
 
     fn slots_survive_the_wire(
         slots in prop::collection::vec((any::<i32>(), any::<u64>(), any::<u64>(), any::<u32>()), 1..=8),
+        nics in 1..=8usize,
         group in any::<u64>(),
     ) {
-        let slot = |(tag, size, address, rkey)| Slot { tag, size, address, rkey };
+        let slot = |(tag, size, address, key): (i32, u64, u64, u32)| {
+            let mut keys = [0; 8];
+            let all = (0..nics as u32).map(|nic| key.rotate_left(nic) | 1);
+            keys.iter_mut().zip(all).for_each(|(to, key)| *to = key);
+            Slot { tag, size, address, keys }
+        };
         let slots = Slots::new(slots.into_iter().map(slot));
         let mut bytes = Vec::new();
         slots.encode(group, &mut bytes);
         let header = Header::decode(bytes[..48].try_into().expect("48")).expect("a header");
         prop_assert_eq!((header.kind, header.group), (Kind::Clear, group));
         prop_assert_eq!(header.len as usize, bytes.len() - 48);
-        prop_assert_eq!(Slots::decode(&bytes[48..]), slots);
+        // Of one NIC there are no keys behind a slot.
+        prop_assert_eq!(bytes.len(), 48 + slots.as_slice().len() * (24 + 4 * (nics - 1)));
+        prop_assert_eq!(Slots::decode(header.slot, &bytes[48..]), slots);
     }
 
     fn any_bit_of_a_header_counts(frame in any::<u64>(), offset in any::<u64>(), bit in 0..384usize) {

@@ -4,7 +4,7 @@ use crate::boundary::Failure;
 use crate::{logger, profile};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use weft_comm::{Backend, Endpoint, GpuAccess};
+use weft_comm::{Backend, Endpoint, EndpointConfig, GpuAccess};
 use weft_deploy::Device;
 use weft_nccl_abi::{POINTER_CUDA, POINTER_DMABUF, POINTER_HOST};
 
@@ -34,16 +34,28 @@ impl Nic {
         let (name, speed) = (&self.name, self.speed_mbps());
         let [device] = &self.devices[..] else {
             let count = self.devices.len();
-            return format!("{name}: {count} NICs as one, {speed} Mbps, TCP, scheme {scheme}");
+            let carrier = self.carrier();
+            return format!(
+                "{name}: {count} NICs as one, {speed} Mbps, {carrier}, scheme {scheme}"
+            );
         };
         let Device { interface, endpoint, .. } = device;
-        let carrier = match &endpoint.backend {
-            Backend::Tcp => "TCP".to_owned(),
-            Backend::Roce { device, or_tcp: false, .. } => format!("RoCE on {device}"),
-            Backend::Roce { device, .. } => format!("RoCE on {device}, else TCP"),
-        };
-        let address = endpoint.address;
+        let (address, carrier) = (endpoint.address, self.carrier());
         format!("{name}: {interface}, {address}, {speed} Mbps, {carrier}, scheme {scheme}")
+    }
+
+    /// What carries its bytes: of several the same for all.
+    fn carrier(&self) -> String {
+        let (mut names, mut falls_back) = (Vec::new(), true);
+        for one in &self.devices {
+            let Backend::Roce { device, or_tcp, .. } = &one.endpoint.backend else {
+                return "TCP".to_owned();
+            };
+            names.push(device.as_str());
+            falls_back &= or_tcp;
+        }
+        let or_tcp = if falls_back { ", else TCP" } else { "" };
+        format!("RoCE on {}{or_tcp}", names.join(" and "))
     }
 
     /// Its speed in Mbps: of several, of all together.
@@ -59,8 +71,8 @@ impl Nic {
 
     /// Which memory it reaches, as bits of the interface.
     pub(crate) fn pointers(&self) -> i32 {
-        let [device] = &self.devices[..] else { return POINTER_HOST };
-        let gpu = self.gpu.get_or_init(|| GpuAccess::of(&device.endpoint));
+        let configs = self.devices.iter().map(|device| &device.endpoint);
+        let gpu = self.gpu.get_or_init(|| GpuAccess::of(configs));
         let bit = |is_so, bit| if is_so { bit } else { 0 };
         POINTER_HOST | bit(gpu.by_address, POINTER_CUDA) | bit(gpu.by_dma_buf, POINTER_DMABUF)
     }
@@ -72,8 +84,7 @@ impl Nic {
         if let Some(endpoint) = self.endpoint.get() {
             return Ok(endpoint.clone());
         }
-        let configs = self.devices.iter().map(|device| device.endpoint.clone()).collect();
-        let endpoint = Arc::new(Endpoint::open_merged(configs)?);
+        let endpoint = Arc::new(Endpoint::open_merged(endpoints(&self.devices))?);
         if profile::recording().is_some() {
             endpoint.keep_notes();
         }
@@ -87,6 +98,10 @@ impl Nic {
     pub(crate) fn opened(&self) -> Option<&Arc<Endpoint>> {
         self.endpoint.get()
     }
+}
+
+fn endpoints(devices: &[Device]) -> Vec<EndpointConfig> {
+    devices.iter().map(|device| device.endpoint.clone()).collect()
 }
 
 /// All NICs by NCCL's numbers: those of this machine, and behind them those that consist of several.
@@ -133,6 +148,7 @@ impl Nics {
         if devices.is_empty() {
             return Err(Failure::Usage("no devices; name two or more".into()));
         }
+        Endpoint::can_merge(&endpoints(&devices))?;
         let nic = Arc::new(Nic::new(devices, numbers.to_vec()));
         all.push(nic.clone());
         Ok((all.len() as c_int - 1, Some(nic)))
@@ -145,13 +161,6 @@ impl Nics {
             let what = "consists of several already; name those of this machine";
             return Err(Failure::Usage(format!("device {number}, {}, {what}", nic.name)));
         };
-        match &device.endpoint.backend {
-            Backend::Tcp => Ok(device.clone()),
-            Backend::Roce { device: rdma, .. } => Err(Failure::Usage(format!(
-                "device {number}, {}: RDMA devices ({rdma}) are not merged; let NCCL use each by itself \
-                 (NCCL_NET_MERGE_LEVEL=LOC), or set WEFT_BACKEND=tcp",
-                nic.name
-            ))),
-        }
+        Ok(device.clone())
     }
 }

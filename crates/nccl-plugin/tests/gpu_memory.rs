@@ -1,53 +1,26 @@
-//! Memory of GPUs, as NCCL hands it over: by regMrDmaBuf, with flushes behind what came. The device is
-//! `gpu/verbs.c` in the place of libibverbs; what stands for memory of a GPU the processor cannot read.
+//! Memory of GPUs, as NCCL hands it over: by regMrDmaBuf, with flushes behind what came. Devices are in software
+//! (`devices`); what stands for memory of a GPU the processor cannot read.
 
 #![expect(unsafe_code, reason = "drives C functions")]
 
 mod common;
+#[path = "../../verbs/tests/devices/mod.rs"]
+mod devices;
 
-use common::{Pair, fill, is_filled, net, until};
+use common::{Pair, environment, fill, is_filled, net, until};
+use devices::{Fake, State, with_devices};
 use std::ffi::c_void;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use weft_nccl_abi::{NcclResult, POINTER_DMABUF, POINTER_HOST, Version};
 use weft_net_bench::BenchError;
 use weft_net_bench::gpu::GpuMemory;
 use weft_net_bench::table::{Net, Part};
 
-const INSIDE: &str = "PLUGIN_TEST_INSIDE";
 const ROOM: usize = 4 << 20;
 
-/// The device, compiled, in a folder of its own.
-fn device(test: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("weft-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/verbs.c");
-    let flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o"];
-    let made =
-        Command::new("cc").args(flags).arg(folder.join("libibverbs.so.1")).arg(source).status();
-    assert!(made.expect("a C compiler, as linking takes").success());
-    folder
-}
-
-/// Runs `test` again where the device is libibverbs. Whether this is it.
+/// Runs `test` again where NIC 0 is a device of them. Whether this is it.
 fn with_device(test: &str, variables: &[(&str, &str)]) -> bool {
-    if std::env::var(INSIDE).is_ok() {
-        return true;
-    }
-    if !Path::new("/usr/include/infiniband/verbs.h").exists() {
-        println!("skipped: no infiniband/verbs.h here (libibverbs-dev)");
-        return false;
-    }
-    let folder = device(test);
-    let end = Command::new(std::env::current_exe().expect("a test"))
-        .args([test, "--exact", "--nocapture"])
-        .envs([("WEFT_BACKEND", "roce"), ("WEFT_RDMA_DEVICE", "fake_0"), (INSIDE, "1")])
-        .env("LD_LIBRARY_PATH", &folder)
-        .envs(variables.iter().copied())
-        .status();
-    std::fs::remove_dir_all(folder).expect("it is ours");
-    assert!(end.expect("it starts").success());
-    false
+    let own = [("WEFT_BACKEND", "roce"), ("WEFT_RDMA_DEVICE", "fake_0")];
+    with_devices(test, &[&own[..], variables].concat())
 }
 
 fn gpu() -> GpuMemory {
@@ -115,6 +88,76 @@ fn what_goes_from_gpu_to_gpu_is_there_after_a_flush() {
 
 fn some(request: Result<*mut c_void, BenchError>) -> Option<*mut c_void> {
     Some(request.expect("it works")).filter(|request| !request.is_null())
+}
+
+/// Virtual NICs of two devices, which are two hosts here: what each has written is flushed by it. The interfaces
+/// are made by `tests/test_namespaces.py`, which runs this.
+#[test]
+#[ignore = "needs the interfaces of two servers with two NICs"]
+fn virtual_nics_have_several_devices() {
+    let own = [
+        ("WEFT_BACKEND", "roce"),
+        ("WEFT_IFNAME", "=nic0,nic1,nic2,nic3"),
+        ("WEFT_RDMA_DEVICE", "fake_0,fake_1,fake_0,fake_1"),
+    ];
+    if !with_devices("virtual_nics_have_several_devices", &own) {
+        return;
+    }
+    environment(&own);
+    for version in Version::ALL.into_iter().filter(|version| *version > Version::V8) {
+        let net = net(version);
+        let hosts = [[0, 1], [2, 3]].map(|members| net.make_virtual(&members).expect("it merges"));
+        let about = net.properties(hosts[0]).expect("it has properties");
+        assert_eq!((about.name.as_str(), about.members), ("nic0+nic1", vec![0, 1]));
+        assert_eq!(about.pointer_support, POINTER_HOST | POINTER_DMABUF, "{version:?}");
+        let devices = [Fake(0), Fake(1)];
+        let before = devices.map(|device| (device.written(), device.reads()));
+        let mut pair = Pair::between(&net, (hosts[0], hosts[1]), ROOM);
+        fill(&mut pair.out, 7);
+        pair.transfer(ROOM);
+        assert!(is_filled(&pair.into, 7));
+        let (mut from, mut to) = (gpu(), gpu());
+        let sends = register(&net, pair.send, &from).expect("it registers");
+        let receives = register(&net, pair.receive, &to).expect("it registers");
+        fill(from.view(), 9);
+        // SAFETY: both stay until the requests are over.
+        let (receive, send) = unsafe {
+            let into = part(&to, ROOM, receives);
+            (
+                until("irecv", || some(net.irecv(pair.receive, &[into], false))),
+                until("isend", || some(net.isend(pair.send, from.start(), ROOM, 0, sends))),
+            )
+        };
+        pair.wait(send);
+        pair.wait(receive);
+        // SAFETY: as above.
+        let flush = unsafe { net.flush(pair.receive, &[part(&to, ROOM, receives)]) };
+        pair.wait(flush.expect("it flushes"));
+        assert!(is_filled(to.view(), 9), "{version:?}");
+        for (device, (written, reads)) in devices.into_iter().zip(before) {
+            assert_eq!(device.written() - written, ROOM as u64, "half of each message");
+            assert_eq!(device.reads() - reads, 1);
+        }
+        // One that refuses leaves nothing behind, and the channel as it was.
+        let known = devices.map(Fake::regions);
+        devices[1].refuse_memory(true);
+        let other = gpu();
+        register(&net, pair.receive, &other).expect_err("one device refuses");
+        assert_eq!(devices.map(Fake::regions), known);
+        devices[1].refuse_memory(false);
+        // SAFETY: each was registered with its comm, and is forgotten once.
+        unsafe {
+            net.deregister(pair.send, sends).expect("it forgets");
+            net.deregister(pair.receive, receives).expect("it forgets");
+        }
+        devices[1].set(State::Down);
+        fill(&mut pair.out, 11);
+        pair.transfer(ROOM);
+        assert!(is_filled(&pair.into, 11), "{version:?}");
+        devices[1].set(State::Up);
+        pair.close();
+        net.finalize().expect("it ends");
+    }
 }
 
 /// Memory of the host beside that of a GPU: no flush, and no mix-up.

@@ -73,7 +73,15 @@ impl Greeting {
 #[derive(Debug)]
 pub(super) enum Role {
     /// Somebody has connected and not said who it is.
-    Stranger { challenge: Nonce, hello: [u8; HELLO], have: usize, since: Instant, from: Ipv4Addr },
+    Stranger {
+        challenge: Nonce,
+        hello: [u8; HELLO],
+        have: usize,
+        since: Instant,
+        from: Ipv4Addr,
+        /// The NIC that it has connected to.
+        nic: u8,
+    },
     /// A lane of a sending half.
     Send { channel: u32, lane: u16 },
     /// A lane of a receiving half.

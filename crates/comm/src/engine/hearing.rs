@@ -23,7 +23,10 @@ impl Engine {
         let mut completed = sending.completed();
         let this = &mut sending.lanes[usize::from(lane)];
         (sending.alive, sending.spoke) = (self.now, self.now);
-        sending.ends[usize::from(this.way.member)].heard = Some(self.now);
+        // Over RoCE all but this may come by the connection beside the queue pair, which says nothing of that.
+        if !sending.roce || header.kind == Kind::Ack {
+            sending.ends[usize::from(this.way.member)].heard = Some(self.now);
+        }
         let greeting = this.phase == Phase::Greeting;
         if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
             return Err(WireError::Nonsense("an answer out of order"));

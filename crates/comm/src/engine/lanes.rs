@@ -250,8 +250,9 @@ impl Engine {
         };
         let end = &sending.ends[usize::from(this.way.member)];
         let (to, host, dscp) = (end.address, end.host, sending.dscp);
-        let address = self.members.address(this.way.member);
-        let at = match (end.dst, self.members.planning(this.way.member)) {
+        let member = this.way.member;
+        let address = self.members.address(member);
+        let at = match (end.dst, self.members.planning(member)) {
             (Some(dst), Some(it)) if !roce => it.routes.address(dst, &this.way, to),
             _ => to,
         };
@@ -278,7 +279,7 @@ impl Engine {
             Ok(both) => both,
             Err(error) => return self.try_later(number, lane, &error),
         };
-        let port = match roce.then(|| self.new_link(port)) {
+        let port = match roce.then(|| self.new_link(member, port)) {
             None => port,
             Some(Ok(link)) => {
                 let greeting = link.greeting();
@@ -424,7 +425,9 @@ impl Engine {
                 ));
                 self.has_no_room(number, lane, error);
             }
+            Broken::Rdma(_) if self.leave_member(number, lane) => self.reopen(number, lane, false),
             Broken::Rdma(why) => {
+                let Some(sending) = self.sending.get_mut(number) else { return true };
                 let (count, last) = &mut sending.device_errors;
                 (*count, *last) = (*count + 1, Some(why.clone()));
                 if *count < TROUBLES {

@@ -2,14 +2,15 @@
 //!
 //! Each has an address, a listener and a planner of its own; channels, lanes and requests are the endpoint's.
 //! A message is cut into a share for each NIC, by line rates, and a share goes over the paths of its NIC. A
-//! lane outlives its connections, so one whose NIC is dead goes on from another.
+//! lane outlives its connections, so one whose NIC is dead goes on from another. All have RDMA devices, or none.
 //!
 //! Invariant: a lane's connections leave from the NIC of its way, to the NIC that answers it there.
 
+use super::lanes::Phase;
 use super::planning::{LanePart, Planning};
 use super::routes::{Key, LanePath};
 use super::sending::Sending;
-use super::{Engine, LISTENER, lanes::Phase};
+use super::{Engine, LISTENER};
 use crate::handle::{MOST_NICS, Nic, Parts, SECRET};
 use crate::{Backend, CommError, EndpointConfig, tcp};
 use mio::net::TcpListener;
@@ -79,7 +80,7 @@ pub(super) struct Share {
 }
 
 /// Whether these NICs can be used as one.
-fn fit(configs: &[EndpointConfig]) -> Result<(), CommError> {
+pub(crate) fn fit(configs: &[EndpointConfig]) -> Result<(), CommError> {
     let invalid = |what: String| Err(CommError::Invalid(what));
     let count = configs.len();
     if !(1..=MOST_NICS).contains(&count) {
@@ -89,9 +90,14 @@ fn fit(configs: &[EndpointConfig]) -> Result<(), CommError> {
         if configs[..at].iter().any(|other| other.address == one.address) {
             return invalid(format!("{}: its address {} is there twice", one.name, one.address));
         }
-        if matches!(one.backend, Backend::Roce { .. }) {
-            let name = &one.name;
-            return invalid(format!("{name}: RDMA devices are not used as one; use TCP"));
+        let is_roce = |one: &EndpointConfig| matches!(one.backend, Backend::Roce { .. });
+        if is_roce(one) != is_roce(&configs[0]) {
+            let [tcp, roce] = if is_roce(one) { [&configs[0], one] } else { [one, &configs[0]] };
+            return invalid(format!(
+                "{} has an RDMA device and {} has none; use each by itself (NCCL_NET_MERGE_LEVEL=LOC), or \
+                 TCP for both (WEFT_BACKEND=tcp)",
+                roce.name, tcp.name
+            ));
         }
     }
     Ok(())
@@ -99,10 +105,8 @@ fn fit(configs: &[EndpointConfig]) -> Result<(), CommError> {
 
 impl Members {
     /// Listens at all of them. What they have in common is as the first says.
-    pub(super) fn open(
-        configs: Vec<EndpointConfig>,
-    ) -> Result<(Members, EndpointConfig), CommError> {
-        fit(&configs)?;
+    pub(super) fn open(configs: &[EndpointConfig]) -> Result<(Members, EndpointConfig), CommError> {
+        fit(configs)?;
         let names: Vec<_> = configs.iter().map(|one| one.name.as_str()).collect();
         let name = names.join("+");
         let rated = configs.iter().all(|one| one.line_bps > 0);
@@ -131,8 +135,7 @@ impl Members {
             })
         });
         let members = Members(all.collect::<Result<_, _>>()?);
-        let first = configs.into_iter().next().expect("there is one");
-        Ok((members, EndpointConfig { name, ..first }))
+        Ok((members, EndpointConfig { name, ..configs[0].clone() }))
     }
 
     /// Has all listeners watched.
@@ -288,7 +291,7 @@ impl Sending {
 
 impl Engine {
     /// A connection of `lane` was not welcomed, or nothing comes back. If nothing has come over its NIC
-    /// since it has had trouble, or it was not welcomed on several paths, and there is another NIC, it goes
+    /// since it has had trouble, or it has had it on several paths, and there is another NIC, it goes
     /// on from there. Whether it does.
     pub(super) fn leave_member(&mut self, number: u32, lane: u16) -> bool {
         let Some(sending) = self.sending.get(number) else { return false };
@@ -296,7 +299,10 @@ impl Engine {
         let member = this.way.member;
         let since = this.lacks.unwrap_or(this.since);
         let is_heard = sending.is_heard(member, since);
-        if this.phase == Phase::Live || is_heard && this.failures < PATHS {
+        // A welcome comes over a connection: it does not say that queue pairs get through.
+        let is_live = this.phase == Phase::Live;
+        let paths = if is_live { this.losses + 1 } else { this.failures };
+        if is_live && !sending.roce || (is_live || is_heard) && paths < PATHS {
             return false;
         }
         let Some(other) = sending.other_member(member, self.now, since) else { return false };
@@ -337,7 +343,7 @@ mod tests {
     }
 
     fn opened(configs: &[EndpointConfig]) -> (Members, Vec<End>) {
-        let (members, _) = Members::open(configs.to_vec()).expect("loopback is there");
+        let (members, _) = Members::open(configs).expect("loopback is there");
         let ends = members.ends(&members.parts(false));
         (members, ends)
     }
@@ -402,7 +408,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_one_is_refused() {
-        let said = |configs: &[EndpointConfig]| match Members::open(configs.to_vec()) {
+        let said = |configs: &[EndpointConfig]| match Members::open(configs) {
             Err(CommError::Invalid(text)) => text,
             Err(error) => panic!("{error}"),
             Ok(_) => panic!("it was taken"),
@@ -412,6 +418,9 @@ mod tests {
         let device = "rxe0".to_owned();
         let backend = Backend::Roce { device, port: 1, gid_index: None, or_tcp: true };
         let roce = EndpointConfig { backend, ..config(16, 1) };
-        assert!(said(&[config(15, 1), roce]).contains("use TCP"));
+        let both = [config(15, 1), roce];
+        assert!(said(&both).contains("nic16 has an RDMA device and nic15 has none"));
+        let [tcp, roce] = both;
+        assert!(said(&[roce, tcp]).contains("nic16 has an RDMA device and nic15 has none"));
     }
 }

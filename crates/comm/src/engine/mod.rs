@@ -41,6 +41,7 @@ mod standing;
 mod start;
 mod times;
 
+pub(crate) use members::fit;
 pub(crate) use start::{random, start};
 
 use crate::api::{Arrival, Inbox};
@@ -48,7 +49,7 @@ use crate::handle::{Parts, SECRET};
 use crate::memory::Span;
 use crate::queue::Queue;
 use crate::request::{ChannelState, Status};
-use crate::roce::{LoopBack, Memory, Nic};
+use crate::roce::{LoopBack, Memory, Nics};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
@@ -75,8 +76,8 @@ use std::time::{Duration, Instant};
 
 const WAKER: Token = Token(0);
 const LISTENER: Token = Token(1);
-/// The first of the device's queues; the others have tokens below.
-const QUEUES: usize = usize::MAX - 1;
+/// Queues of devices.
+const QUEUES: Token = Token(usize::MAX - 1);
 /// Tokens of connections begin here, and none is given twice.
 const FIRST: usize = 2;
 /// What still has to leave when an endpoint is dropped gets so long.
@@ -135,12 +136,12 @@ pub(crate) struct Shared {
     life: u64,
     /// What all processes of the job know; empty: nothing.
     job: Arc<[u8]>,
-    /// What the device knows of memory, where there is one.
+    /// What the devices know of memory, where there are any.
     pub(crate) memory: Option<Arc<Memory>>,
     /// The processor reads all payload.
     pub(crate) checks_all: bool,
-    /// And the way from the device to itself.
-    pub(crate) loop_back: Option<LoopBack>,
+    /// And the ways from each to itself, by NIC.
+    pub(crate) loop_backs: Vec<LoopBack>,
     /// Why there is none, where one was wanted.
     pub(crate) notice: Option<String>,
     /// New channels keep notes.
@@ -220,9 +221,8 @@ pub(crate) struct Engine {
     /// When that was last done.
     looked: Instant,
     counts: Counts,
-    /// The device of lanes over RDMA, and how many of its queues wake this thread.
-    nic: Option<Nic>,
-    queues_watched: usize,
+    /// The devices of lanes over RDMA.
+    nics: Option<Nics>,
 }
 
 impl Engine {
@@ -344,7 +344,7 @@ impl Drop for Engine {
             process::forget(listener.as_raw_fd());
         }
         self.connections.clear();
-        self.nic = None;
+        self.nics = None;
         // After this nobody waits for anything, also where the engine has panicked.
         self.shared.dead.store(true, Ordering::Release);
         self.shared.orders.close();

@@ -44,7 +44,7 @@ impl Engine {
                 Err(_) => return false,
             };
             let IpAddr::V4(from) = from.ip() else { continue };
-            let token = self.challenge(stream, from);
+            let token = self.challenge(stream, from, listener as u8);
             let Ok(token) = token else {
                 self.counts.refused_connections += 1;
                 continue;
@@ -57,10 +57,11 @@ impl Engine {
     }
 
     /// Begins a connection of somebody.
-    fn challenge(&mut self, stream: TcpStream, from: Ipv4Addr) -> io::Result<usize> {
+    fn challenge(&mut self, stream: TcpStream, from: Ipv4Addr, nic: u8) -> io::Result<usize> {
         tcp::tune(&stream)?;
         let challenge: Nonce = random().map_err(io::Error::other)?;
-        let role = Role::Stranger { challenge, hello: [0; HELLO], have: 0, since: self.now, from };
+        let (hello, have, since) = ([0; HELLO], 0, self.now);
+        let role = Role::Stranger { challenge, hello, have, since, from, nic };
         let mut connection = Connection::new(stream, role, self.now);
         say(&mut connection.small, Header::new(Kind::Challenge), &challenge);
         self.add(connection)
@@ -150,7 +151,7 @@ impl Engine {
             (Some(number), _) => number,
             (None, Some(listening)) if !hello.known && !self.closed.contains(&hello.channel) => {
                 let state = self.shared.new_channel_state();
-                state.open(hello.roce && self.nic.is_some());
+                state.open(hello.roce && self.nics.is_some());
                 let inbox = listening.inbox.clone();
                 let number = self.receiving.insert(Receiving {
                     from,

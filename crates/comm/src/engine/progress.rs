@@ -6,7 +6,7 @@
 //! threads go to work.
 
 use super::planning::Planning;
-use super::{Engine, FIRST, LAST, LISTENER, Order, Shared, WAKER};
+use super::{Engine, FIRST, LAST, LISTENER, Order, QUEUES, Shared, WAKER};
 use crate::tcp;
 use mio::{Events, Token};
 use std::io;
@@ -101,7 +101,7 @@ impl Shared {
             Left::Until(at) => rounds.as_ref().is_some_and(|this| {
                 let too_late = this.sleeps_until.is_some_and(|until| at < until);
                 // A device wakes a sleeper once, and then has to be asked to again.
-                too_late || this.busy && this.engine.nic.is_some()
+                too_late || this.busy && this.engine.nics.is_some()
             }),
         };
         let is_over = rounds.is_none();
@@ -218,6 +218,7 @@ impl Engine {
             match event.token() {
                 WAKER => {}
                 LISTENER => self.knocking = true,
+                QUEUES => {}
                 Token(token) => {
                     debug_assert!(token >= FIRST);
                     let Some(connection) = self.connections.get_mut(&token) else { continue };

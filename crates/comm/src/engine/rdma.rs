@@ -9,12 +9,12 @@ use crate::memory::Span;
 use crate::request::Status;
 use crate::roce::greeting::{GREETING, Greeting};
 use crate::roce::link::LinkError;
-use crate::roce::{Link, Nic};
+use crate::roce::{Keys, Link, Nic, Nics};
 use crate::stream::inflow::{Sink, check};
 use crate::wire::{HEADER, Header, Hello, Kind, Slot, WireError};
 use crate::{Backend, CommError, EndpointConfig};
+use mio::Interest;
 use mio::unix::SourceFd;
-use mio::{Interest, Token};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,20 +26,20 @@ impl From<VerbsError> for Broken {
     }
 }
 
-/// The device, if the configuration wants one; and if it wants one, there is none and TCP will do, why.
+/// The devices, if the configurations want them; and if they do, one is not there and TCP will do, why.
 ///
 /// # Errors
-/// If there is none and TCP will not do.
-pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<String>), CommError> {
-    let Backend::Roce { device, port, gid_index, or_tcp } = &config.backend else {
-        return Ok((None, None));
+/// If one is not there and TCP will not do.
+pub(super) fn open(
+    configs: &[EndpointConfig],
+) -> Result<(Option<Nics>, Option<String>), CommError> {
+    let (at, error) = match Nics::open(configs, super::random()?) {
+        Ok(nics) => return Ok((nics, None)),
+        Err((at, error)) => (at, error.to_string()),
     };
-    let error = match Nic::open(config, (device, *port, *gid_index), super::random()?) {
-        Ok(nic) => return Ok((Some(nic), None)),
-        Err(error) => error.to_string(),
-    };
-    let name = &config.name;
-    match or_tcp {
+    let name = &configs[at].name;
+    let or_tcp = |one: &EndpointConfig| matches!(one.backend, Backend::Roce { or_tcp: true, .. });
+    match configs.iter().all(or_tcp) {
         true => Ok((None, Some(format!("{name}: {error}; using TCP")))),
         false => Err(CommError::System(format!("{name}: {error}; allow TCP to do without RoCE"))),
     }
@@ -47,25 +47,25 @@ pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<Strin
 
 /// Makes the memory of a send known, if it goes by a device.
 pub(super) fn lend_send(
-    nic: Option<&Nic>,
+    nics: Option<&Nics>,
     body: Span,
     status: &Arc<Status>,
 ) -> Result<(), CommError> {
-    match nic {
-        Some(nic) if !body.is_empty() => lend(nic, body, status).map(drop),
+    match nics {
+        Some(nics) if !body.is_empty() => lend(nics, body, status).map(drop),
         _ => Ok(()),
     }
 }
 
 /// Makes the memory of a receive known, if it comes by a device, and writes into its slots where it is.
 pub(super) fn lend_receive(
-    nic: Option<&Nic>,
+    nics: Option<&Nics>,
     buffers: &mut [(Span, Slot)],
     status: &Arc<Status>,
 ) -> Result<(), CommError> {
-    let Some(nic) = nic else { return Ok(()) };
+    let Some(nics) = nics else { return Ok(()) };
     for (span, slot) in buffers.iter_mut().filter(|(span, _)| !span.is_empty()) {
-        (slot.address, slot.rkey) = (span.start() as u64, lend(nic, *span, status)?);
+        (slot.address, slot.keys) = (span.start() as u64, lend(nics, *span, status)?);
     }
     Ok(())
 }
@@ -82,12 +82,13 @@ impl Engine {
         }
     }
 
-    /// A link for the connection that will be added next and leaves from `port`. Where that is none of
+    /// A link for the connection that will be added next and leaves from `port` of a NIC. Where that is none of
     /// RoCE's, since the system has picked it, its packets leave from the one that has its last bits.
-    pub(super) fn new_link(&mut self, port: u16) -> Result<Link, VerbsError> {
+    pub(super) fn new_link(&mut self, nic: u8, port: u16) -> Result<Link, VerbsError> {
         let (token, now) = (self.next_token as u32, self.now);
         let none = || VerbsError::Device("the RDMA device has failed".into());
-        let link = self.nic.as_mut().ok_or_else(none)?.link(token, port | 0xC000, now)?;
+        let nic = self.nics.as_mut().and_then(|nics| nics.get_mut(nic)).ok_or_else(none)?;
+        let link = nic.link(token, port | 0xC000, now)?;
         self.watch_queues();
         Ok(link)
     }
@@ -101,7 +102,9 @@ impl Engine {
         answer: Option<&[u8; GREETING]>,
     ) -> Result<(), Broken> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
-        let (Some(link), Some(nic)) = (&mut connection.link, &self.nic) else { return Ok(()) };
+        let Some(link) = &mut connection.link else { return Ok(()) };
+        let nics = self.nics.as_ref();
+        let Some(nic) = nics.and_then(|nics| nics.get(link.nic())) else { return Ok(()) };
         let Some(answer) = answer else {
             return Err(WireError::Nonsense("an answer without a queue pair").into());
         };
@@ -120,8 +123,15 @@ impl Engine {
         if !hello.roce {
             return Ok(None);
         }
-        let Some(nic) = &mut self.nic else {
+        let Some(nics) = &mut self.nics else {
             return Err(WireError::Nonsense("a queue pair, where there is no device").into());
+        };
+        let by = match self.connections.get(&token).map(|connection| &connection.role) {
+            Some(Role::Stranger { nic, .. }) => *nic,
+            _ => 0,
+        };
+        let Some(nic) = nics.get_mut(by) else {
+            return Err(Broken::Rdma("the device has failed".into()));
         };
         let greeting = Greeting::decode(&hello.extra)?;
         let link = nic.answer(token as u32, &greeting, hello.dscp, self.now)?;
@@ -131,25 +141,25 @@ impl Engine {
 
     /// Looks at what has ended; connections of such links get a turn. Whether there were any.
     pub(super) fn poll_links(&mut self) -> bool {
-        let Some(nic) = &self.nic else { return false };
+        let Some(nics) = &self.nics else { return false };
         let (connections, now) = (&mut self.connections, self.now);
-        let mut woken = Vec::new();
-        let polled = nic.poll(|tag, end, queue| {
-            let token = tag as usize;
-            let link = connections.get_mut(&token).and_then(|one| one.link.as_mut());
-            if let Some(link) = link {
-                link.handle_end(end, queue, now);
-                if woken.last() != Some(&token) {
-                    woken.push(token);
+        let (mut woken, mut lost) = (Vec::new(), None);
+        for nic in nics.all() {
+            let polled = nic.poll(|tag, end, queue| {
+                let token = tag as usize;
+                let link = connections.get_mut(&token).and_then(|one| one.link.as_mut());
+                if let Some(link) = link {
+                    link.handle_end(end, queue, now);
+                    if woken.last() != Some(&token) {
+                        woken.push(token);
+                    }
                 }
-            }
-        });
-        if let Err(error) = polled {
-            self.lose_device(&error);
-            return true;
+            });
+            lost = lost.or(polled.err().map(|error| (nic.number(), error)));
         }
-        let some = !woken.is_empty();
+        let some = !woken.is_empty() || lost.is_some();
         woken.into_iter().for_each(|token| self.line_up(token));
+        lost.into_iter().for_each(|(nic, error)| self.lose_device(nic, &error));
         some
     }
 
@@ -178,20 +188,32 @@ impl Engine {
 
     /// Asks to be woken when something ends. Whether nothing has until now.
     pub(super) fn links_may_sleep(&mut self) -> bool {
-        match self.nic.as_ref().map(Nic::arm) {
-            None => true,
-            Some(Ok(())) => !self.poll_links(),
-            Some(Err(error)) => {
-                self.lose_device(&error);
+        let Some(nics) = &self.nics else { return true };
+        let broken = |nic: &Nic| nic.arm().err().map(|error| (nic.number(), error));
+        let broken = nics.all().find_map(broken);
+        match broken {
+            None => !self.poll_links(),
+            Some((nic, error)) => {
+                self.lose_device(nic, &error);
                 false
             }
         }
     }
 
-    /// Without its device an endpoint is of no use: all its channels fail.
-    fn lose_device(&mut self, error: &VerbsError) {
+    /// The device of a NIC has failed. Its lanes lose their connections, find that they can have no other there,
+    /// and leave for those that are left; without any an endpoint is of no use, and all its channels fail.
+    fn lose_device(&mut self, nic: u8, error: &VerbsError) {
         let error = CommError::System(format!("{}: {error}", self.config.name));
-        self.nic = None;
+        if self.nics.as_mut().is_some_and(|nics| nics.lose(nic)) {
+            let is_of = |one: &Connection| one.link.as_ref().is_some_and(|link| link.nic() == nic);
+            let all =
+                self.connections.iter().filter(|(_, one)| is_of(one)).map(|(token, _)| *token);
+            for token in all.collect::<Vec<_>>() {
+                self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into()));
+            }
+            return;
+        }
+        self.nics = None;
         for number in self.sending.numbers() {
             self.fail_sending(number, error.clone(), None);
         }
@@ -201,12 +223,10 @@ impl Engine {
     }
 
     pub(super) fn watch_queues(&mut self) {
-        let Some(nic) = &self.nic else { return };
-        for (index, file) in nic.files().enumerate().skip(self.queues_watched) {
-            let token = Token(QUEUES - index);
+        let Some(nics) = &mut self.nics else { return };
+        for file in nics.new_files() {
             // Without it the engine looks again when something is late.
-            let _ = self.poll.registry().register(&mut SourceFd(&file), token, Interest::READABLE);
-            self.queues_watched = index + 1;
+            let _ = self.poll.registry().register(&mut SourceFd(&file), QUEUES, Interest::READABLE);
         }
     }
 
@@ -328,9 +348,9 @@ pub(super) fn is_late(
     Some(now.duration_since(link.alive.max(connection.heard)) >= time_out)
 }
 
-fn lend(nic: &Nic, span: Span, status: &Arc<Status>) -> Result<u32, CommError> {
+fn lend(nics: &Nics, span: Span, status: &Arc<Status>) -> Result<Keys, CommError> {
     #[expect(unsafe_code, reason = "memory of the application")]
     // SAFETY: mapped while the request is under way, by the contracts of `isend` and `irecv`.
-    let lent = unsafe { nic.memory().lend(span, status) };
+    let lent = unsafe { nics.memory().lend(span, status) };
     lent.map_err(|error| CommError::System(error.to_string()))
 }

@@ -122,8 +122,8 @@ impl Engine {
             receiving.state.end(1);
             return status.fail();
         }
-        let nic = self.nic.as_ref().filter(|_| receiving.roce);
-        if let Err(error) = rdma::lend_receive(nic, &mut buffers, &status) {
+        let nics = self.nics.as_ref().filter(|_| receiving.roce);
+        if let Err(error) = rdma::lend_receive(nics, &mut buffers, &status) {
             receiving.state.end(1);
             self.fail_receiving(number, error);
             return status.fail();
@@ -178,6 +178,10 @@ impl Engine {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         let Receiving { half, state, .. } = receiving;
+        if let Some(link) = connection.link.as_ref().filter(|link| link.has_come()) {
+            // Before anybody knows what it was, and asks for it to be flushed.
+            state.came_by(link.nic());
+        }
         let expected = half.next_frame(lane);
         let (late, over) = (Vec::new(), Vec::new());
         let mut taking = Taking { half, state, lane, bytes: 0, bye: None, asks: false, late, over };

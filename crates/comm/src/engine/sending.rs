@@ -96,7 +96,7 @@ impl Sink for Heard {
     }
     fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
         let slots = match header.kind {
-            Kind::Clear => Slots::decode(body),
+            Kind::Clear => Slots::decode(header.slot, body),
             _ => Slots::default(),
         };
         match header.kind {
@@ -119,7 +119,7 @@ impl Engine {
     ) {
         let ends = self.members.ends(to);
         let stays = self.members.is_here(*to.address.ip()) || to.address.ip().is_loopback();
-        let roce = self.nic.is_some() && to.roce;
+        let roce = self.nics.is_some() && to.roce;
         let checked = match self.config.checksum {
             _ if self.config.encrypt => false,
             Checksum::None => false,
@@ -189,7 +189,7 @@ impl Engine {
             sending.state.end(1);
             return status.fail();
         }
-        let lent = rdma::lend_send(self.nic.as_ref().filter(|_| sending.roce), body, &status);
+        let lent = rdma::lend_send(self.nics.as_ref().filter(|_| sending.roce), body, &status);
         if let Err(error) = lent {
             sending.state.end(1);
             self.fail_sending(number, error, None);

@@ -6,7 +6,7 @@ use super::progress::Progress;
 use super::room::Spare;
 use super::{Engine, FIRST, Shared, WAKER, rdma};
 use crate::queue::Queue;
-use crate::roce::Nic;
+use crate::roce::Nics;
 use crate::slab::Slab;
 use crate::statistics::Counts;
 use crate::threads::AtomicBool;
@@ -38,13 +38,13 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
 pub(crate) fn start(
     configs: Vec<EndpointConfig>,
 ) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
-    let (mut members, config) = Members::open(configs)?;
+    let (mut members, config) = Members::open(&configs)?;
     let name = &config.name;
     if config.dscp > 63 {
         return Err(CommError::Invalid(format!("{name}: DSCP {}; it is 0 to 63", config.dscp)));
     }
     let spread = EvenSplit::new(&config)?;
-    let (nic, notice) = rdma::open(&config)?;
+    let (nics, notice) = rdma::open(&configs)?;
     let system = |what: String| move |error: io::Error| CommError::system(&what, &error);
     let mut set_up = || {
         let poll = Poll::new()?;
@@ -53,7 +53,7 @@ pub(crate) fn start(
         Ok((poll, waker))
     };
     let (poll, waker) = set_up().map_err(system(format!("{name}: epoll")))?;
-    let parts = members.parts(nic.is_some());
+    let parts = members.parts(nics.is_some());
     let shared = Arc::new(Shared {
         orders: Queue::default(),
         waker,
@@ -64,9 +64,9 @@ pub(crate) fn start(
         process: Process::current(),
         life: u64::from_ne_bytes(random()?),
         job: config.job_key.clone(),
-        memory: nic.as_ref().map(|nic| nic.memory().clone()),
+        memory: nics.as_ref().map(|nics| nics.memory().clone()),
         checks_all: config.checksum == Checksum::All,
-        loop_back: nic.as_ref().map(Nic::loop_back),
+        loop_backs: nics.as_ref().map_or(Vec::new(), Nics::loop_backs),
         notice,
         notes: AtomicBool::new(false),
     });
@@ -102,8 +102,7 @@ pub(crate) fn start(
         looked: now,
         counts,
         config,
-        nic,
-        queues_watched: 0,
+        nics,
     };
     engine.watch_queues();
     engine.keep_spare();

@@ -1,5 +1,6 @@
 //! The sending half of a channel.
 
+use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
 use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError};
@@ -26,8 +27,8 @@ pub struct Outgoing {
     pub header: Header,
     /// Its body.
     pub body: Span,
-    /// Where the body belongs in the memory of the receiver, and the key to it: of RDMA.
-    pub remote: (u64, u32),
+    /// Where the body belongs in the memory of the receiver, and the keys to it, by its NIC: of RDMA.
+    pub remote: (u64, [u32; MOST_NICS]),
 }
 
 /// What a lane has given up.
@@ -392,7 +393,7 @@ impl<T: Clone> SendHalf<T> {
             ..Header::new(Kind::Data)
         };
         lane.left += 1;
-        let remote = (send.slot.address.wrapping_add(part.start), send.slot.rkey);
+        let remote = (send.slot.address.wrapping_add(part.start), send.slot.keys);
         Some(Outgoing { header, body, remote })
     }
 

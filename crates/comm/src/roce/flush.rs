@@ -25,7 +25,7 @@ pub(crate) struct LoopBack {
     pub(super) timing: Timing,
 }
 
-/// Flushes what one channel receives.
+/// Flushes what one channel receives by one device.
 #[derive(Debug)]
 pub(crate) struct Flusher {
     /// Nothing only as it is dropped.
@@ -91,6 +91,14 @@ impl Flusher {
             queue.posted = id;
             Ok(Some(id))
         })
+    }
+
+    /// The number of the last read that was begun.
+    ///
+    /// # Errors
+    /// In a child that was forked.
+    pub(crate) fn last(&self) -> Result<u64, CommError> {
+        self.with(|queue| Ok(queue.posted))
     }
 
     /// Whether a read has come back.

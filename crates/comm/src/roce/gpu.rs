@@ -21,9 +21,17 @@ pub struct GpuAccess {
 }
 
 impl GpuAccess {
-    /// What an endpoint of this configuration will take. None over TCP, and none where the processor is to
-    /// read all payload for check sums. It opens the device and closes it.
-    pub fn of(config: &EndpointConfig) -> GpuAccess {
+    /// What an endpoint of these configurations will take: what the devices of all of them do. None over TCP,
+    /// and none where the processor is to read all payload for check sums. It opens the devices and closes them.
+    pub fn of<'c>(configs: impl IntoIterator<Item = &'c EndpointConfig>) -> GpuAccess {
+        let both = |one: GpuAccess, other: GpuAccess| GpuAccess {
+            by_address: one.by_address && other.by_address,
+            by_dma_buf: one.by_dma_buf && other.by_dma_buf,
+        };
+        configs.into_iter().map(GpuAccess::of_one).reduce(both).unwrap_or_default()
+    }
+
+    fn of_one(config: &EndpointConfig) -> GpuAccess {
         let Backend::Roce { device, port, gid_index, .. } = &config.backend else {
             return GpuAccess::default();
         };

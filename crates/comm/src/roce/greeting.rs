@@ -1,5 +1,6 @@
 //! What the two ends of a queue pair must know of each other.
 
+use crate::handle::MOST_NICS;
 use crate::wire::WireError;
 
 /// Bytes of a [`Greeting`].
@@ -14,7 +15,8 @@ pub(crate) const GREETING: usize = 32;
 /// | 20 to 24 | number of its first packet, of 24 bits |
 /// | 24 to 26 | most payload of a packet |
 /// | 26 to 28 | UDP source port of packets both ways; zero: the device picks |
-/// | 28 to 32 | zero |
+/// | 28 | which NIC of its endpoint it is of, from 0 |
+/// | 29 to 32 | zero |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Greeting {
     pub(crate) gid: [u8; 16],
@@ -22,6 +24,7 @@ pub(crate) struct Greeting {
     pub(crate) first_packet: u32,
     pub(crate) mtu: u16,
     pub(crate) source_port: u16,
+    pub(crate) nic: u8,
 }
 
 impl Greeting {
@@ -33,6 +36,7 @@ impl Greeting {
         out[20..24].copy_from_slice(&self.first_packet.to_be_bytes());
         out[24..26].copy_from_slice(&self.mtu.to_be_bytes());
         out[26..28].copy_from_slice(&self.source_port.to_be_bytes());
+        out[28] = self.nic;
         out
     }
 
@@ -49,6 +53,7 @@ impl Greeting {
             first_packet: word(20),
             mtu: half(24),
             source_port: half(26),
+            nic: bytes[28],
         };
         let sizes = [256, 512, 1_024, 2_048, 4_096];
         let port = greeting.source_port;
@@ -56,7 +61,8 @@ impl Greeting {
             && greeting.first_packet >> 24 == 0
             && sizes.contains(&greeting.mtu)
             && (port == 0 || port >= 0xC000)
-            && word(28) == 0;
+            && usize::from(greeting.nic) < MOST_NICS
+            && bytes[29..] == [0; 3];
         if good { Ok(greeting) } else { Err(WireError::Nonsense("a queue pair that cannot be")) }
     }
 }
@@ -73,19 +79,21 @@ mod tests {
             first_packet: 0x12_3456,
             mtu: 4_096,
             source_port: 50_000,
+            nic: 7,
         };
         assert_eq!(Greeting::decode(&greeting.encode()), Ok(greeting));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let good =
-            Greeting { gid: [1; 16], number: 1, first_packet: 2, mtu: 1_024, source_port: 0 };
+        let (first_packet, mtu, source_port) = (2, 1_024, 0);
+        let good = Greeting { gid: [1; 16], number: 1, first_packet, mtu, source_port, nic: 0 };
         let bad = [
             Greeting { number: 1 << 24, ..good },
             Greeting { first_packet: 1 << 24, ..good },
             Greeting { mtu: 1_500, ..good },
             Greeting { source_port: 4_791, ..good },
+            Greeting { nic: 8, ..good },
         ];
         for greeting in bad {
             assert!(Greeting::decode(&greeting.encode()).is_err(), "{greeting:?}");

@@ -23,7 +23,7 @@ pub(crate) const POSTS: u32 = 2 * RING;
 /// Frames that a receiver says may be out at a time.
 pub(crate) const SAYS: u32 = 16;
 /// Room for a frame without payload.
-const SLOT: usize = 256;
+const SLOT: usize = 512;
 const _: () = assert!(HEADER + MOST_BODY <= SLOT);
 /// Marks posts of what is said, beside those of data.
 const SAID: u32 = 1 << BITS;
@@ -37,6 +37,8 @@ pub(crate) struct Link {
     /// What its posts are known by, beside the number of a frame or buffer.
     tag: u32,
     pub(super) own: Greeting,
+    /// Which NIC of its endpoint the other end is of.
+    pub(super) peer_nic: u8,
     memory: Arc<Memory>,
     flight: Flight,
     /// Buffers with frames that came, in order.
@@ -78,10 +80,10 @@ impl Link {
         pair: QueuePair,
         tag: u32,
         own: Greeting,
-        memory: Arc<Memory>,
+        (device, memory): (&Arc<Device>, Arc<Memory>),
         now: Instant,
     ) -> Result<Link, VerbsError> {
-        let ring = Ring::new(memory.device())?;
+        let ring = Ring::new(device)?;
         for slot in 0..RING {
             ring.post(&pair, tag, slot)?;
         }
@@ -90,6 +92,7 @@ impl Link {
             ring,
             tag,
             own,
+            peer_nic: 0,
             memory,
             flight: Flight::default(),
             came: VecDeque::new(),
@@ -191,12 +194,15 @@ impl Link {
         }
         let id = (u64::from(self.tag) << 32) | (header.frame % u64::from(SAID));
         if !body.is_empty() {
-            let Some(key) = self.memory.local_key(*body) else {
+            let Some(key) = self.memory.local_key(self.own.nic, *body) else {
                 return Err(VerbsError::Device("memory of a send is not registered".into()));
             };
             let subflow = MemoryRange { start: body.start() as u64, len: body.len() as u32, key };
             // SAFETY: as the caller says; the header's completion comes later than the body's.
-            unsafe { self.pair.write(id, subflow, remote.0, remote.1, None, false) }?;
+            unsafe {
+                let key = remote.1[usize::from(self.peer_nic)];
+                self.pair.write(id, subflow, remote.0, key, None, false)
+            }?;
         }
         self.pair.send(id, &header.encode(), true)?;
         self.flight.handle_posted(header.frame);
@@ -219,6 +225,16 @@ impl Link {
         self.ring.say(&self.pair, self.tag, RING + self.said % SAYS, frame)?;
         self.said = self.said.wrapping_add(1);
         Ok(true)
+    }
+
+    /// Whether anything has come that was not taken.
+    pub(crate) fn has_come(&self) -> bool {
+        !self.came.is_empty()
+    }
+
+    /// Which NIC of the endpoint it is of.
+    pub(crate) fn nic(&self) -> u8 {
+        self.own.nic
     }
 
     /// Whether the processor may read what came: not memory of a GPU.

@@ -3,9 +3,9 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`greeting`] | what the two ends of a queue pair must know of each other, as bytes |
-//! | [`memory`] | memory that is registered with the device |
+//! | [`memory`] | memory that is registered with the devices |
 //! | [`tables`] | which memory that is, by address |
-//! | [`nic`] | the device: opened, its completions, new links |
+//! | [`nic`] | the devices: opened, their completions, new links |
 //! | [`link`] | a queue pair: frames posted, frames come |
 //! | [`flight`] | which frames of it are where |
 //! | [`flush`] | what came is in the memory of a GPU |
@@ -21,6 +21,10 @@
 //! and the lane goes on with the frame that the receiver says it lacks. The receiver ends the old queue
 //! pair before it says so: nothing late can be written into memory that is somebody else's by then.
 //!
+//! Where several NICs are used as one, each has its device. A queue pair is of the device of its lane's NIC at either
+//! end. Receivers tell a key of each device for each buffer ([`Slot`](crate::wire::Slot)), and in their answer which
+//! of their devices a queue pair ends at.
+//!
 //! The UDP source port, which is the path, is in the flow label with which both ends are connected, so
 //! that acknowledgements go back the way that packets came.
 
@@ -35,5 +39,6 @@ mod tables;
 
 pub(crate) use flush::{Flusher, LoopBack};
 pub(crate) use link::Link;
-pub(crate) use memory::Memory;
-pub(crate) use nic::Nic;
+pub(crate) use memory::{Memory, Regions};
+pub(crate) use nic::{Nic, Nics};
+pub(crate) use tables::Keys;

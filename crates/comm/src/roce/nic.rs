@@ -1,10 +1,12 @@
-//! A device: opened, its completions, new links.
+//! The devices of an endpoint: opened, their completions, new links.
+//!
+//! Each has a protection domain, queues and queue pairs of its own; memory is registered with all of them.
 
 use super::LoopBack;
 use super::greeting::Greeting;
 use super::link::{Link, POSTS, RING, SAYS};
 use super::memory::Memory;
-use crate::EndpointConfig;
+use crate::{Backend, EndpointConfig};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,9 +27,89 @@ const HOPS: u8 = 64;
 /// A header goes without registered memory.
 const INLINE: u32 = 64;
 
+/// The devices of an endpoint that has nothing but such NICs.
+#[derive(Debug)]
+pub(crate) struct Nics {
+    /// By NIC of the endpoint; nothing where it is lost.
+    all: Vec<Option<Nic>>,
+    memory: Arc<Memory>,
+}
+
+impl Nics {
+    /// Opens what the back ends of the configurations name; `None`: they name none. With an empty name, the
+    /// device that has the address.
+    ///
+    /// # Errors
+    /// If there is no library, or one of the devices or addresses is not there, or its link is down: of which NIC,
+    /// and why.
+    pub(crate) fn open(
+        configs: &[EndpointConfig],
+        seed: [u8; 4],
+    ) -> Result<Option<Nics>, (usize, VerbsError)> {
+        let mut found = Vec::new();
+        for (at, config) in configs.iter().enumerate() {
+            let Backend::Roce { device, port, gid_index, .. } = &config.backend else {
+                return Ok(None);
+            };
+            let place = find(config, (device, *port, *gid_index)).map_err(|error| (at, error))?;
+            found.push((config, place));
+        }
+        let memory = Arc::new(Memory::new(found.iter().map(|(_, place)| place.0.clone())));
+        let seed = u32::from_ne_bytes(seed);
+        let open = |(number, (config, place)): (usize, (&EndpointConfig, Place))| {
+            let timing = Timing::within(config.path_time_out, RETRIES);
+            let nic = Nic::new((number as u8, place), timing, memory.clone(), seed);
+            nic.map(Some).map_err(|error| (number, error))
+        };
+        let all = found.into_iter().enumerate().map(open).collect::<Result<_, _>>()?;
+        Ok(Some(Nics { all, memory }))
+    }
+
+    /// What they know of memory.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Each as a peer of itself.
+    pub(crate) fn loop_backs(&self) -> Vec<LoopBack> {
+        self.all().map(Nic::loop_back).collect()
+    }
+
+    /// Those that are not lost.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Nic> {
+        self.all.iter().flatten()
+    }
+
+    /// That of a NIC, if it is not lost.
+    pub(crate) fn get(&self, number: u8) -> Option<&Nic> {
+        self.all.get(usize::from(number))?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u8) -> Option<&mut Nic> {
+        self.all.get_mut(usize::from(number))?.as_mut()
+    }
+
+    /// One is of no more use. Whether others are left.
+    pub(crate) fn lose(&mut self, number: u8) -> bool {
+        self.memory.lose(number);
+        self.all[usize::from(number)] = None;
+        self.all().next().is_some()
+    }
+
+    /// Files that become readable when something ends, and that nobody has asked for yet.
+    pub(crate) fn new_files(&mut self) -> impl Iterator<Item = i32> {
+        self.all.iter_mut().flatten().flat_map(|nic| {
+            let known = std::mem::replace(&mut nic.watched, nic.queues.len());
+            nic.queues[known..].iter().map(|queue| queue.file())
+        })
+    }
+}
+
 /// A port of a device.
 #[derive(Debug)]
 pub(crate) struct Nic {
+    /// Which one of the endpoint.
+    number: u8,
     device: Arc<Device>,
     port: u8,
     address: Address,
@@ -35,64 +117,62 @@ pub(crate) struct Nic {
     timing: Timing,
     memory: Arc<Memory>,
     queues: Vec<Arc<CompletionQueue>>,
+    /// Somebody watches so many of them.
+    watched: usize,
     first_packet: u32,
 }
 
+/// A device, a port of it, the address there, and the most payload of a packet.
+type Place = (Arc<Device>, u8, Address, u16);
+
 impl Nic {
-    /// Opens what `backend` of the configuration names; with an empty name, the device that has the
-    /// endpoint's address.
-    ///
-    /// # Errors
-    /// If there is no library, device or address, or its link is down.
-    pub(crate) fn open(
-        config: &EndpointConfig,
-        (device, port, gid_index): (&str, u8, Option<u8>),
-        seed: [u8; 4],
+    fn new(
+        (number, (device, port, address, mtu)): (u8, Place),
+        timing: Timing,
+        memory: Arc<Memory>,
+        first_packet: u32,
     ) -> Result<Nic, VerbsError> {
-        let (device, port, address, mtu) = find(config, (device, port, gid_index))?;
-        let memory = Arc::new(Memory::new(device.clone()));
+        let (queues, watched) = (Vec::new(), 0);
         let mut nic = Nic {
+            number,
             device,
             port,
             address,
             mtu,
-            timing: Timing::within(config.path_time_out, RETRIES),
+            timing,
             memory,
-            queues: Vec::new(),
-            first_packet: u32::from_ne_bytes(seed),
+            queues,
+            watched,
+            first_packet,
         };
         nic.add_queue()?;
         Ok(nic)
     }
 
-    /// What it knows of memory.
-    pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
+    /// Which one of the endpoint it is.
+    pub(crate) fn number(&self) -> u8 {
+        self.number
     }
 
     /// Itself as a peer.
-    pub(crate) fn loop_back(&self) -> LoopBack {
+    fn loop_back(&self) -> LoopBack {
         let Nic { device, port, address, mtu, timing, .. } = self;
         let (device, port, address) = (device.clone(), *port, *address);
         LoopBack { device, port, address, mtu: *mtu, timing: *timing }
-    }
-
-    /// Files that become readable when something ends, after [`Nic::arm`]. New ones come behind.
-    pub(crate) fn files(&self) -> impl Iterator<Item = i32> {
-        self.queues.iter().map(|queue| queue.file())
     }
 
     /// The sending end of a link, whose packets will leave from `source_port`, or from any where it is
     /// zero. [`Nic::connect`] it when the answer is there. What ends will bear `tag`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system refuses, or the port is down.
     pub(crate) fn link(
         &mut self,
         tag: u32,
         source_port: u16,
         now: Instant,
     ) -> Result<Link, VerbsError> {
+        check_port(&self.device, self.port)?;
         // Queue pairs hold their queue.
         let has_room = |queue: &&Arc<CompletionQueue>| Arc::strong_count(queue) <= LINKS;
         let queue = match self.queues.iter().find(has_room) {
@@ -109,8 +189,9 @@ impl Nic {
             first_packet: self.first_packet >> 8,
             mtu: self.mtu,
             source_port,
+            nic: self.number,
         };
-        Link::new(pair, tag, own, self.memory.clone(), now)
+        Link::new(pair, tag, own, (&self.device, self.memory.clone()), now)
     }
 
     /// The receiving end of a link, connected to the one that `peer` tells of.
@@ -124,8 +205,8 @@ impl Nic {
         dscp: u8,
         now: Instant,
     ) -> Result<Link, VerbsError> {
-        let link = self.link(tag, peer.source_port, now)?;
-        self.connect(&link, peer, dscp)?;
+        let mut link = self.link(tag, peer.source_port, now)?;
+        self.connect(&mut link, peer, dscp)?;
         Ok(link)
     }
 
@@ -133,7 +214,13 @@ impl Nic {
     ///
     /// # Errors
     /// If the system refuses: there is no way to the address, or the port stands for no flow label.
-    pub(crate) fn connect(&self, link: &Link, peer: &Greeting, dscp: u8) -> Result<(), VerbsError> {
+    pub(crate) fn connect(
+        &self,
+        link: &mut Link,
+        peer: &Greeting,
+        dscp: u8,
+    ) -> Result<(), VerbsError> {
+        link.peer_nic = peer.nic;
         let own = &link.own;
         let route = Route {
             address: self.address.index,
@@ -193,7 +280,7 @@ impl Nic {
 pub(super) fn find(
     config: &EndpointConfig,
     (device, port, gid_index): (&str, u8, Option<u8>),
-) -> Result<(Arc<Device>, u8, Address, u16), VerbsError> {
+) -> Result<Place, VerbsError> {
     if let Some(plan) = &config.plan {
         let scheme = &plan.balance.scheme;
         if let Some(what) = scheme.info().needs_beyond(Platform::Verbs) {
@@ -214,12 +301,18 @@ pub(super) fn find(
             (device, port, address)
         }
     };
+    let mtu = check_port(&device, port)?;
+    Ok((device, port, address, mtu))
+}
+
+/// The most payload of a packet of a port that is up.
+fn check_port(device: &Device, port: u8) -> Result<u16, VerbsError> {
     let state = device.port(port)?;
     if !state.active {
         let what = format!("port {port} of {} is down", device.name());
         return Err(VerbsError::Device(what));
     }
-    Ok((device, port, address, state.mtu as u16))
+    Ok(state.mtu as u16)
 }
 
 /// What makes packets leave from a port; of zero, any.

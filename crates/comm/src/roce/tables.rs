@@ -1,5 +1,6 @@
 //! Which memory is registered, by address; without a device.
 
+use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::request::Status;
 use std::collections::BTreeMap;
@@ -14,14 +15,17 @@ const SWEEP: usize = 64;
 /// Where pages begin, and how many bytes they are.
 pub(super) type Pages = (usize, usize);
 
+/// A key for each NIC of an endpoint; zero where there is none.
+pub(crate) type Keys = [u32; MOST_NICS];
+
 /// Registered memory, until it is dropped.
 pub(super) trait Known {
     /// Whether all of `span` is of it.
     fn covers(&self, span: Span) -> bool;
-    /// By which our own posts name it.
-    fn local_key(&self) -> u32;
-    /// By which peers name it.
-    fn remote_key(&self) -> u32;
+    /// By which posts to one of our NICs name it, if that knows it.
+    fn local_key(&self, nic: u8) -> Option<u32>;
+    /// By which peers name it, by NIC.
+    fn remote_keys(&self) -> Keys;
 }
 
 /// Registered memory by address.
@@ -82,15 +86,15 @@ impl<R: Known> Tables<R> {
         Ok(region)
     }
 
-    /// Memory of a request; the key by which peers name it.
+    /// Memory of a request; the keys by which peers name it.
     pub(super) fn lend<E>(
         &mut self,
         span: Span,
         user: &Arc<Status>,
         register: impl FnOnce(Pages) -> Result<R, E>,
-    ) -> Result<u32, E> {
+    ) -> Result<Keys, E> {
         if let Some(region) = self.find_held(span) {
-            return Ok(region.remote_key());
+            return Ok(region.remote_keys());
         }
         if self.lent.len() >= self.sweep_at.max(SWEEP) {
             self.lent.retain(|_, lent| lent.is_used());
@@ -100,23 +104,23 @@ impl<R: Known> Tables<R> {
         if let Some(lent) = self.lent.get_mut(&pages).filter(|lent| lent.is_used()) {
             lent.users.retain(|status| !status.is_over());
             lent.users.push(user.clone());
-            return Ok(lent.region.remote_key());
+            return Ok(lent.region.remote_keys());
         }
         let region = register(pages)?;
-        let key = region.remote_key();
+        let keys = region.remote_keys();
         self.lent.insert(pages, Lent { region, users: vec![user.clone()] });
-        Ok(key)
+        Ok(keys)
     }
 
-    /// The key by which our own posts name memory of a request under way.
-    pub(super) fn local_key(&self, span: Span) -> Option<u32> {
+    /// The key by which posts to one of our NICs name memory of a request under way.
+    pub(super) fn local_key(&self, nic: u8, span: Span) -> Option<u32> {
         if let Some(region) = self.find_held(span) {
-            return Some(region.local_key());
+            return region.local_key(nic);
         }
         let mut before = self.lent.range(up_to(span)).rev();
         // What nobody uses may have been unmapped since, and be other memory by now.
         let (_, lent) = before.find(|(_, lent)| lent.region.covers(span) && lent.is_used())?;
-        Some(lent.region.local_key())
+        lent.region.local_key(nic)
     }
 
     pub(super) fn find_held(&self, span: Span) -> Option<Arc<R>> {
@@ -157,11 +161,11 @@ mod tests {
             let (start, end) = (span.start() as usize, span.start() as usize + span.len());
             start >= self.0.0 && end <= self.0.0 + self.0.1
         }
-        fn local_key(&self) -> u32 {
-            self.1
+        fn local_key(&self, nic: u8) -> Option<u32> {
+            (nic == 0).then_some(self.1)
         }
-        fn remote_key(&self) -> u32 {
-            self.1
+        fn remote_keys(&self) -> Keys {
+            [self.1, 0, 0, 0, 0, 0, 0, 0]
         }
     }
 
@@ -177,8 +181,8 @@ mod tests {
         }
         fn lend(&mut self, start: usize, len: usize, user: &Arc<Status>) -> u32 {
             let Host(tables, made) = self;
-            let Ok(key) = tables.lend(span(start, len), user, |pages| fake(pages, made));
-            key
+            let Ok(keys) = tables.lend(span(start, len), user, |pages| fake(pages, made));
+            keys[0]
         }
     }
 
@@ -203,10 +207,10 @@ mod tests {
         let held = host.hold(0x10_000, 0x4000);
         let first = request();
         assert_eq!(host.lend(0x11_000, 100, &first), 1, "within what is held");
-        assert_eq!(host.0.local_key(span(0x11_010, 20)), Some(1));
+        assert_eq!(host.0.local_key(0, span(0x11_010, 20)), Some(1));
         end(&first);
         drop(held);
-        assert_eq!(host.0.local_key(span(0x11_010, 20)), None);
+        assert_eq!(host.0.local_key(0, span(0x11_010, 20)), None);
         let second = request();
         assert_eq!(host.lend(0x11_000, 100, &second), 2, "registered anew");
         assert_eq!(host.hold(0x10_000, 0x4000).1, 3);
@@ -231,9 +235,9 @@ mod tests {
         assert_eq!(host.lend(0x1010, 100, &one), 1);
         assert_eq!(host.lend(0x1800, 100, &two), 1);
         end(&one);
-        assert_eq!(host.0.local_key(span(0x1800, 100)), Some(1));
+        assert_eq!(host.0.local_key(0, span(0x1800, 100)), Some(1));
         end(&two);
-        assert_eq!(host.0.local_key(span(0x1800, 100)), None);
+        assert_eq!(host.0.local_key(0, span(0x1800, 100)), None);
         assert_eq!(host.lend(0x1800, 100, &three), 2);
     }
 

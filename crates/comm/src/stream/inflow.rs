@@ -35,6 +35,8 @@ pub struct Inflow {
     from: usize,
     to: usize,
     open: Option<Open>,
+    /// What is here of a body that is no payload.
+    here: Box<[u8; MOST_BODY]>,
 }
 
 /// A frame that is not here to the end.
@@ -50,13 +52,14 @@ enum Body {
     There { all: Span, rest: Span },
     /// It belongs nowhere: so much is still to be thrown away.
     Nowhere { left: usize },
-    /// What is here of it.
-    Here { bytes: [u8; MOST_BODY], have: usize },
+    /// So much of it is here.
+    Here { have: usize },
 }
 
 impl Default for Inflow {
     fn default() -> Self {
-        Inflow { stage: Box::new([0; STAGE]), from: 0, to: 0, open: None }
+        let (stage, here) = (Box::new([0; STAGE]), Box::new([0; MOST_BODY]));
+        Inflow { stage, from: 0, to: 0, open: None, here }
     }
 }
 
@@ -119,7 +122,7 @@ impl Inflow {
                         _ => Body::There { all, rest: all },
                     }
                 } else {
-                    Body::Here { bytes: [0; MOST_BODY], have: 0 }
+                    Body::Here { have: 0 }
                 };
                 self.open = Some(Open { header, body });
                 continue;
@@ -151,18 +154,18 @@ impl Inflow {
                     }
                     sink.end(&open.header, &[])?;
                 }
-                Body::Here { bytes, have } => {
+                Body::Here { have } => {
                     let take = ready.len().min(len - *have);
-                    bytes[*have..*have + take].copy_from_slice(&ready[..take]);
+                    self.here[*have..*have + take].copy_from_slice(&ready[..take]);
                     *have += take;
                     self.from += take;
                     if *have < len {
                         return Ok(());
                     }
-                    if open.header.checked && !check(&open.header, &bytes[..len]) {
+                    if open.header.checked && !check(&open.header, &self.here[..len]) {
                         return Err(WireError::Damaged);
                     }
-                    sink.end(&open.header, &bytes[..len])?;
+                    sink.end(&open.header, &self.here[..len])?;
                 }
             }
             self.open = None;

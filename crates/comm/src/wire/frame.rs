@@ -1,7 +1,6 @@
 //! What frames begin with.
 
-use super::{HEADER, MOST_PAYLOAD, NONCE, SLOT, Welcome, WireError, long, word};
-use crate::MOST_BUFFERS;
+use super::{HEADER, MOST_PAYLOAD, NONCE, Slots, Welcome, WireError, long, word};
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +13,8 @@ pub enum Kind {
     Welcome = 2,
     /// The receiver will not have the lane: `slot` says why ([`Reason`]).
     Refused = 3,
-    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`](super::Slot) each.
+    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`](super::Slot) each, with keys behind it
+    /// ([`Slots`]).
     Clear = 4,
     /// The receiver has all frames of the lane below `frame`.
     Ack = 5,
@@ -152,11 +152,7 @@ impl Header {
             Kind::Data => header.len <= MOST_PAYLOAD,
             Kind::Welcome => Welcome::fits(header.len as usize),
             Kind::Challenge => header.len as usize == NONCE,
-            Kind::Clear => {
-                (1..=MOST_BUFFERS).contains(&usize::from(header.slot))
-                    && header.len as usize == usize::from(header.slot) * SLOT
-                    && header.checked
-            }
+            Kind::Clear => Slots::fits(header.slot, header.len as usize) && header.checked,
             _ => header.len == 0,
         };
         let flags = if kind == Kind::Data { 3 } else { 1 };

@@ -17,6 +17,7 @@ pub use hello::{Hello, Home, Welcome};
 pub use proof::{ChannelKey, NONCE, Nonce, PROOF, SEAL_KEY};
 pub use slots::{Slot, Slots};
 
+use crate::handle::MOST_NICS;
 use crate::{MOST_BUFFERS, MOST_REQUESTS};
 
 /// Bytes of a [`Hello`].
@@ -27,8 +28,10 @@ pub const HEADER: usize = 48;
 pub const SLOT: usize = 24;
 /// Most payload of a data frame.
 pub const MOST_PAYLOAD: u32 = 256 << 10;
+/// Bytes of a key behind a [`Slot`]: one for each further NIC of the receiver.
+const KEY: usize = 4;
 /// Most bytes of the body of any other frame.
-pub const MOST_BODY: usize = MOST_BUFFERS * SLOT;
+pub const MOST_BODY: usize = MOST_BUFFERS * (SLOT + KEY * (MOST_NICS - 1));
 /// Lanes of a channel are numbered below this.
 pub const MOST_LANES: u16 = 4_096;
 

@@ -1,0 +1,338 @@
+//! RDMA devices used as one, each a plane: bytes go by all of them, each byte once, and what dies with one goes
+//! on over the others. Devices are in software (`devices`); a kernel's are in `tests/roce`.
+
+#![expect(unsafe_code, reason = "buffers outlive their requests")]
+
+mod common;
+#[path = "../../verbs/tests/devices/mod.rs"]
+mod devices;
+
+use common::*;
+use devices::{Fake, State, with_devices};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+use weft_comm::{
+    Backend, Buffer, CommError, Endpoint, EndpointConfig, GpuMemory, RecvChannel, Region,
+    SendChannel,
+};
+
+/// Runs a test by its name in a process that has devices.
+macro_rules! inside {
+    ($test:ident) => {
+        if !with_devices(stringify!($test), &[]) {
+            return;
+        }
+    };
+}
+
+/// The NIC of a host in a plane, whose device has its number.
+fn nic(plane: u8, last: u8) -> EndpointConfig {
+    let (port, gid_index, or_tcp) = (1, None, false);
+    EndpointConfig {
+        name: format!("plane-{plane}-{last}"),
+        address: Ipv4Addr::new(127, 0, plane, last),
+        backend: Backend::Roce { device: format!("fake_{plane}"), port, gid_index, or_tcp },
+        plane: Some(plane),
+        line_bps: 100_000_000_000,
+        ..config(last)
+    }
+}
+
+/// The NICs of a host in these planes, as one.
+fn host(planes: &[u8], last: u8) -> Endpoint {
+    let configs = planes.iter().map(|plane| nic(*plane, last)).collect();
+    Endpoint::open_merged(configs).expect("opens")
+}
+
+fn hosts(planes: &[u8]) -> (Endpoint, Endpoint) {
+    (host(planes, 1), host(planes, 2))
+}
+
+/// What each of the devices writes while `work` goes on.
+fn written(work: impl FnOnce()) -> [u64; 3] {
+    let now = || [0, 1, 2].map(|device| Fake(device).written());
+    let before = now();
+    work();
+    let after = now();
+    std::array::from_fn(|device| after[device] - before[device])
+}
+
+const SIZES: [usize; 7] = [0, 1, 65_536, 131_071, 262_145, 1 << 20, 10_000_001];
+
+fn exchange_all((sending, receiving): (&SendChannel, &RecvChannel)) {
+    for len in SIZES {
+        exchange(sending, receiving, &pattern(len as u64, len), len + 100);
+    }
+}
+
+#[test]
+fn every_device_carries_its_share() {
+    inside!(every_device_carries_its_share);
+    let (a, b) = hosts(&[0, 1]);
+    a.keep_notes();
+    let ((out, into), (back, there)) = (channel(&a, &b), channel(&b, &a));
+    let all = SIZES.iter().sum::<usize>() as u64;
+    for way in [(&out, &into), (&back, &there)] {
+        let shares = written(|| exchange_all(way));
+        assert_eq!(shares[0] + shares[1], all, "by the devices, each byte once");
+        let share = shares[0] as f64 / all as f64;
+        assert!((0.49..0.51).contains(&share), "{shares:?}");
+    }
+    let notes = exchange(&out, &into, &pattern(5, 1 << 20), 1 << 20);
+    let of = |nic| notes.pieces.iter().filter(|it| it.nic == nic).map(|it| it.bytes).sum::<u64>();
+    assert_eq!([of(0), of(1)], [512 << 10; 2]);
+}
+
+/// Keys of the right device, whichever NICs the other end has.
+#[test]
+fn ends_need_not_have_equally_many() {
+    inside!(ends_need_not_have_equally_many);
+    let (one, two, three) = (host(&[1], 1), host(&[0, 1], 2), host(&[2, 1, 0], 3));
+    for (from, to, by) in [
+        (&one, &two, [false, true, false]),
+        (&two, &one, [false, true, false]),
+        (&two, &three, [true, true, false]),
+        (&three, &two, [true, true, false]),
+    ] {
+        let (sending, receiving) = channel(from, to);
+        let shares = written(|| exchange_all((&sending, &receiving)));
+        assert_eq!(shares.map(|bytes| bytes > 0), by, "{shares:?}");
+    }
+}
+
+/// Under a planner: four paths in each plane, a lane and a queue pair each.
+#[test]
+fn each_plane_has_a_plan_of_its_own() {
+    inside!(each_plane_has_a_plan_of_its_own);
+    let in_plane = |plane: u8, last| {
+        let mut plan = planned(last, "ethereal", &[]).plan.expect("it is planned");
+        plan.addresses = (1..=4).map(|last| Ipv4Addr::new(127, 0, plane, last)).collect();
+        EndpointConfig { plan: Some(plan), ..nic(plane, last) }
+    };
+    let open = |last| {
+        let both = [0, 1].map(|plane| in_plane(plane, last));
+        Endpoint::open_merged(both.to_vec()).expect("opens")
+    };
+    let (a, b) = (open(1), open(3));
+    let (sending, receiving) = channel(&a, &b);
+    exchange(&sending, &receiving, &pattern(1, 8 << 20), 8 << 20);
+    let paths = a.statistics().paths;
+    let used: Vec<u64> = paths.iter().map(|path| path.counts.bytes).filter(|it| *it > 0).collect();
+    assert_eq!(used, [1 << 20; 8], "{paths:?}");
+}
+
+/// A port that says so, one that does not, and one that takes nothing: connections are answered all the while.
+#[test]
+fn a_device_whose_port_dies_is_left() {
+    inside!(a_device_whose_port_dies_is_left);
+    for state in [State::Down, State::Silent, State::Faulty] {
+        let (a, b) = hosts(&[0, 1]);
+        let (sending, receiving) = channel(&a, &b);
+        exchange_all((&sending, &receiving));
+        Fake(1).set(state);
+        let begun = Instant::now();
+        let shares = written(|| {
+            for round in 0..8 {
+                exchange(&sending, &receiving, &pattern(round, 4 << 20), 4 << 20);
+            }
+        });
+        assert_eq!(shares[1], 0, "{state:?}");
+        assert!(shares[0] >= 32 << 20, "{state:?}: {shares:?}");
+        // A few time-outs of 0.4 s, once: not for each message.
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(4), "{state:?}: {took:?}");
+        // So does a channel that begins now.
+        let (late, its) = channel(&a, &b);
+        exchange_all((&late, &its));
+        Fake(1).set(State::Up);
+    }
+}
+
+/// In the middle of messages, and from either end: what was written by it comes again by the other.
+#[test]
+fn a_port_may_die_at_any_time() {
+    inside!(a_port_may_die_at_any_time);
+    let (a, b) = hosts(&[0, 1]);
+    let (sending, receiving) = channel(&a, &b);
+    for round in 0..4_u64 {
+        let dies = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(300 * round));
+            Fake((round % 2) as u8).set(State::Down);
+        });
+        exchange(&sending, &receiving, &pattern(round, 24 << 20), 24 << 20);
+        dies.join().expect("it is set");
+        Fake((round % 2) as u8).set(State::Up);
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_is_left() {
+    inside!(a_device_that_is_gone_is_left);
+    let (a, b) = hosts(&[0, 1]);
+    let (sending, receiving) = channel(&a, &b);
+    exchange_all((&sending, &receiving));
+    Fake(0).set(State::Gone);
+    let shares = written(|| exchange_all((&sending, &receiving)));
+    assert_eq!((shares[0], shares[1]), (0, SIZES.iter().sum::<usize>() as u64));
+    let (late, its) = channel(&b, &a);
+    exchange_all((&late, &its));
+    let mut some = pattern(1, 100_000);
+    // SAFETY: the buffer outlives the region.
+    let region = unsafe { a.register(some.as_mut_ptr(), some.len()) };
+    drop(region.expect("the other knows it"));
+    // Without any device there is no way.
+    Fake(1).set(State::Gone);
+    let sent = take(|| send(&sending, &some, 0));
+    let error = wait(&sent).expect_err("nothing gets through").to_string();
+    assert!(error.contains("fake_1"), "{error}");
+}
+
+/// Memory is known to all devices or to none.
+#[test]
+fn memory_that_one_device_refuses_is_known_to_none() {
+    inside!(memory_that_one_device_refuses_is_known_to_none);
+    let (a, b) = hosts(&[0, 1]);
+    let (sending, receiving) = channel(&a, &b);
+    exchange_all((&sending, &receiving));
+    let mut memory = pattern(1, 1 << 20);
+    let before = [0, 1].map(|device| Fake(device).regions());
+    // SAFETY: the memory outlives its regions.
+    let mut register = || unsafe { a.register(memory.as_mut_ptr(), memory.len()) };
+    Fake(1).refuse_memory(true);
+    let error = register().expect_err("it refuses").to_string();
+    assert!(error.contains("fake_1") && error.contains("ulimit -l"), "{error}");
+    assert_eq!([0, 1].map(|device| Fake(device).regions()), before, "the first is undone");
+    Fake(1).refuse_memory(false);
+    let region = register().expect("it is taken");
+    assert_eq!([0, 1].map(|device| Fake(device).regions()), before.map(|count| count + 1));
+    drop(region);
+    assert_eq!([0, 1].map(|device| Fake(device).regions()), before);
+    exchange_all((&sending, &receiving));
+}
+
+/// One of them is not there: TCP over both, if that will do.
+#[test]
+fn without_one_device_all_goes_over_tcp() {
+    inside!(without_one_device_all_goes_over_tcp);
+    let lacks = |last: u8, or_tcp| {
+        let backend = |device: &str| Backend::Roce {
+            device: device.into(),
+            port: 1,
+            gid_index: None,
+            or_tcp,
+        };
+        let first = EndpointConfig { backend: backend("fake_0"), ..nic(0, last) };
+        vec![first, EndpointConfig { backend: backend("fake_9"), ..nic(1, last) }]
+    };
+    let Err(CommError::System(error)) = Endpoint::open_merged(lacks(1, false)) else {
+        panic!("it opens")
+    };
+    assert!(error.starts_with("plane-1-1: there is no RDMA device fake_9"), "{error}");
+    let open = |last| Endpoint::open_merged(lacks(last, true)).expect("TCP will do");
+    let (a, b) = (open(1), open(2));
+    assert!(a.notice().is_some_and(|it| it.contains("fake_9") && it.ends_with("using TCP")));
+    let (sending, receiving) = channel(&a, &b);
+    assert_eq!(written(|| exchange_all((&sending, &receiving))), [0; 3]);
+}
+
+/// What stands for memory of a GPU: a file that devices write behind, at an address where nothing is.
+struct Gpu {
+    file: OwnedFd,
+    start: usize,
+}
+
+const ROOM: usize = 4 << 20;
+
+impl Gpu {
+    fn new(start: usize) -> Gpu {
+        // SAFETY: a new file, which is ours.
+        let file = unsafe {
+            let file = libc::memfd_create(c"gpu".as_ptr(), 0);
+            assert!(file >= 0 && libc::ftruncate(file, ROOM as i64) == 0);
+            OwnedFd::from_raw_fd(file)
+        };
+        Gpu { file, start }
+    }
+
+    fn memory(&self) -> GpuMemory<'_> {
+        GpuMemory { start: self.start, len: ROOM, dma_buf: Some((self.file.as_fd(), 0)) }
+    }
+
+    fn file(&self) -> std::fs::File {
+        self.file.try_clone().expect("a descriptor").into()
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        use std::os::unix::fs::FileExt;
+        self.file().write_all_at(bytes, 0).expect("written");
+    }
+
+    fn read(&self) -> Vec<u8> {
+        use std::os::unix::fs::FileExt;
+        let mut bytes = vec![0; ROOM];
+        self.file().read_exact_at(&mut bytes, 0).expect("read");
+        bytes
+    }
+}
+
+/// A message from one to the other, which is flushed and then there.
+fn flushed(
+    (sending, from): (&SendChannel, (&Gpu, &Region)),
+    (receiving, to): (&RecvChannel, (&Gpu, &Region)),
+    seed: u64,
+) {
+    let bytes = pattern(seed, ROOM);
+    from.0.write(&bytes);
+    let start = |gpu: &Gpu| std::ptr::without_provenance_mut::<u8>(gpu.start);
+    let into = Buffer { start: start(to.0), len: ROOM, tag: 0, region: Some(to.1) };
+    // SAFETY: nobody but the devices looks at either.
+    let (received, sent) = unsafe {
+        (
+            take(|| receiving.irecv(&[into])),
+            take(|| sending.isend(start(from.0), ROOM, 0, Some(from.1))),
+        )
+    };
+    wait(&sent).expect("sent");
+    wait(&received).expect("received");
+    assert!(to.0.read() != bytes, "it is there before");
+    let flush = take(|| receiving.flush(to.1, to.0.start));
+    wait(&flush).expect("flushed");
+    assert!(to.0.read() == bytes, "a device has not flushed what it wrote");
+}
+
+/// Each device flushes what it has written; one that is dead, and has written nothing, is not asked.
+#[test]
+fn those_that_received_are_flushed() {
+    inside!(those_that_received_are_flushed);
+    let (a, b) = hosts(&[0, 1]);
+    let (sending, receiving) = channel(&a, &b);
+    let (from, to) = (Gpu::new(0x5000_0000_0000), Gpu::new(0x6000_0000_0000));
+    // SAFETY: both stay until their regions are gone.
+    let [sends, receives] =
+        unsafe { [sending.register_gpu(from.memory()), receiving.register_gpu(to.memory())] };
+    let (sends, receives) = (sends.expect("registered"), receives.expect("registered"));
+    let reads = || [0, 1].map(|device| Fake(device).reads());
+    let ends = ((&sending, (&from, &sends)), (&receiving, (&to, &receives)));
+    flushed(ends.0, ends.1, 1);
+    assert_eq!(reads(), [1, 1]);
+    Fake(1).set(State::Down);
+    // What it may have written before it died is asked for once more, and that read may fail.
+    exchange(&sending, &receiving, &pattern(2, 100), 100);
+    let before = reads();
+    for seed in 3..6 {
+        flushed(ends.0, ends.1, seed);
+    }
+    let after = reads();
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [3, 0]);
+    drop((sends, receives));
+    // SAFETY: as above.
+    let refused = unsafe {
+        Fake(1).refuse_memory(true);
+        let known = Fake(0).regions();
+        let refused = sending.register_gpu(from.memory());
+        assert_eq!(Fake(0).regions(), known, "the first is undone");
+        refused
+    };
+    assert!(refused.expect_err("it refuses").to_string().contains("fake_1"));
+}
