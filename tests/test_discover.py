@@ -10,6 +10,9 @@ import random
 import struct
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,9 @@ import pytest
 
 from conftest import Weft
 from weft import cluster as clusters
-from weft.discover import named, report, show, table
+from weft.cli import discover as cli
+from weft.discover import local, named, report, show, survey, table
+from weft.discover.survey import Survey
 from weft.errors import ExperimentError
 from weft.testbed import system
 
@@ -310,6 +315,82 @@ def test_connections_are_read_as_the_kernel_writes_them() -> None:
     assert list(report.connections("\n".join(lines))) == [("10.0.0.2", 50000, "10.1.0.2", 4791)]
 
 
+def found_by(survey: Survey, done: bool) -> dict[str, Any]:
+    """As the native core tells of a survey."""
+    target = {"address": survey.targets[0], "done": done}
+    return {"address": survey.source, "seconds": 1.0, "probes": 3, "targets": [target]}
+
+
+def test_addresses_of_a_machine_look_side_by_side(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """None waits for another; the file has what all have found, and goes on from there."""
+    together = threading.Barrier(3, timeout=20)
+    given: dict[str, Any] = {}
+
+    def look(survey: Survey, known: Any, keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        given[survey.source] = known
+        together.wait()
+        assert keep(found_by(survey, done=False))
+        return found_by(survey, done=True)
+
+    monkeypatch.setattr(survey, "run", look)
+    wanted = [Survey(f"10.{nic}.0.2", [f"10.{nic}.1.2"], "tcp", 5000) for nic in range(3)]
+    path = tmp_path / "paths.json"
+    found = local.run(wanted, path, fresh=False, tell=lambda _: None)
+    assert {one["address"] for one in found["sources"]} == {one.source for one in wanted}
+    assert all(target["done"] for target in targets(found))
+    assert json.loads(path.read_text()) == found
+    assert given == dict.fromkeys(given)
+    monkeypatch.setattr(table, "of_traffic", lambda *_: json.loads(path.read_text()))
+    local.run(wanted, path, fresh=False, tell=lambda _: None)
+    assert {one: known["sources"][0]["address"] for one, known in given.items()} == {
+        one: one for one in given
+    }
+
+
+def test_one_that_fails_ends_the_others_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are told at their next word, and what they have found is kept."""
+    together = threading.Barrier(2, timeout=20)
+
+    def look(survey: Survey, _: Any, keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        together.wait()
+        if survey.source == "10.0.0.2":
+            raise ExperimentError("discover: no socket")
+        end = time.monotonic() + 20
+        while keep(found_by(survey, done=False)) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert time.monotonic() < end
+        return found_by(survey, done=False)
+
+    monkeypatch.setattr(survey, "run", look)
+    wanted = [Survey(f"10.{nic}.0.2", ["10.9.1.2"], "udp", 4791) for nic in range(2)]
+    path = tmp_path / "paths.json"
+    with pytest.raises(ExperimentError, match="no socket"):
+        local.run(wanted, path, fresh=False, tell=lambda _: None)
+    assert [one["address"] for one in json.loads(path.read_text())["sources"]] == ["10.1.0.2"]
+
+
+def test_a_leaf_has_one_rate_for_all_that_look(tmp_path: Path) -> None:
+    """NICs of a machine below one leaf share it; another leaf has its own; spines bear as much."""
+    path = tmp_path / "rails.toml"
+    path.write_text(CLUSTER.replace("leaves = 2", "leaves = 3").replace("leaf = 1", "leaf = 2"))
+    cluster = clusters.read(path)
+    rules = {"rate": 100.0, "unseen": 0.05}
+
+    def rates(*names: str) -> list[float]:
+        found = cli._surveys(cluster, (list(names), None), (None, None), rules, None)
+        return [one.rate for one in found]
+
+    assert rates("h0") == [100]
+    assert rates("h0", "h2", "h4") == [100, 100, 100]
+    assert rates("h0", "h1", "h2") == [50, 50, 100]
+    alone = cli._surveys(None, (["10.0.0.2", "10.0.0.3"], ["10.1.0.2"]), (None, None), rules, None)
+    assert [one.rate for one in alone] == [50, 50]
+
+
 def test_a_later_survey_replaces_what_it_is_about() -> None:
     """Other targets of the same host stay."""
     found = _table((["10.0.0.1"], [50000]))
@@ -484,10 +565,12 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_nobody_answers_on_this_machine(weft: Weft, tmp_path: Path) -> None:
     """Towards itself there is no switch: no path, status 1, and a table all the same."""
     path = tmp_path / "paths.json"
-    done = weft("discover", "--to", "127.0.0.1", "--from", "127.0.0.1", "-o", path)
+    done = weft("discover", "--to", "127.0.0.1", "--from", "127.0.0.1,127.0.0.2", "-o", path)
     assert done.returncode == 1, done.stderr
     assert "no switch answers" in done.stdout
-    assert table.read(path)["sources"][0]["targets"][0]["hops"] == 0
+    sources = table.read(path)["sources"]
+    assert {one["address"] for one in sources} == {"127.0.0.1", "127.0.0.2"}
+    assert [one["targets"][0]["hops"] for one in sources] == [0, 0]
     other = weft("discover", "--to", "127.0.0.1", "-o", path, "--protocol", "tcp")
     assert other.returncode == 2
     assert "the table is of udp to port 4791, not tcp" in other.stderr

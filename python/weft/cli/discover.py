@@ -84,7 +84,13 @@ def discover(
         typer.Option(min=8, max=16383, metavar="N", help="Source ports for a target at most."),
     ] = 1024,
     rate: Annotated[
-        float, typer.Option(min=0.1, max=10000, metavar="N", help="Probes a second at most.")
+        float,
+        typer.Option(
+            min=0.1,
+            max=10000,
+            metavar="N",
+            help="Probes a second at most; of a cluster those of all hosts of a leaf that look.",
+        ),
     ] = 100,
     time_out: Annotated[
         float,
@@ -112,7 +118,7 @@ def discover(
             metavar="testbed|COMMAND",
             help="Have all hosts of the cluster look, not only this one: the namespaces of the "
             'test bed that `weft testbed up` built, or a command such as "ssh {host}" that runs '
-            "weft there; it may end in a path of weft. --rate is then that of all hosts of a leaf.",
+            "weft there; it may end in a path of weft.",
         ),
     ] = None,
     survey: Annotated[str | None, typer.Option("--survey", hidden=True)] = None,
@@ -336,19 +342,19 @@ def _surveys(
     job: Needs | None,
 ) -> list[Survey]:
     """A survey for each source."""
-    from weft.discover import peers
+    from weft.discover import everywhere, peers
     from weft.discover.survey import Survey
     from weft.errors import ExperimentError
 
     (sources, targets), (protocol, port) = ends, traffic
     if cluster is not None:
+        # They look side by side, as hosts do.
         pairs = _pairs(cluster, ends, job, everyone=False)
-        return [one for _, one in peers.surveys(cluster, pairs, protocol, port, rules, job)]
+        return [one for _, one in everywhere.surveys(cluster, pairs, protocol, port, rules, job)]
     if not targets:
         raise ExperimentError("discover: no targets; name a cluster file, or addresses with --to")
     addresses = [peers.address(one, "--to") for one in targets]
     mine = [peers.address(one, "--from") for one in sources or ()]
-    return [
-        Survey(one, addresses, protocol or "udp", port or _ROCE, **rules)
-        for one in mine or [peers.source_towards(addresses[0])]
-    ]
+    mine = mine or [peers.source_towards(addresses[0])]
+    rules = {**rules, "rate": rules["rate"] / len(mine)}
+    return [Survey(one, addresses, protocol or "udp", port or _ROCE, **rules) for one in mine]

@@ -1,8 +1,10 @@
-"""`weft discover` on this machine: one survey a source, kept in a file as it goes."""
+"""`weft discover` on this machine: one survey a source, side by side, kept in a file as they go."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ from weft.discover import table as tables
 from weft.discover.survey import Survey
 from weft.discover.table import Table
 
+_SIDE_BY_SIDE = 64
+"""Addresses of this machine that look at the same time."""
+
 
 def run(
     wanted: Sequence[Survey],
@@ -18,36 +23,49 @@ def run(
     fresh: bool,
     tell: Callable[[str], None],
 ) -> Table:
-    """Carry out surveys one after the other; the table, which `path` keeps if there is one.
+    """Carry out surveys side by side; the table, which `path` keeps if there is one.
 
     What is in the file already is gone on with, or checked where it was finished; `fresh`: it is
-    not looked at. Ctrl-C keeps what is known so far.
+    not looked at. Ctrl-C, and a survey that fails, keep what is known so far.
     """
     first = wanted[0]
     found = tables.new(first.protocol, first.port)
     if path is not None and not fresh:
         found = tables.of_traffic(path, first.protocol, first.port)
-    for survey in wanted:
-        _one(survey, found, path, tell)
+    before = found if found["sources"] else None
+    known = [tables.only(before, survey.source) if before else None for survey in wanted]
+    lock, stop = threading.Lock(), threading.Event()
+
+    def put(source: dict[str, Any]) -> None:
+        with lock:
+            tables.put(found, source)
+            if path is not None:
+                tables.write(found, path)
+
+    def one(survey: Survey, known: Table | None) -> None:
+        def keep(source: dict[str, Any]) -> bool:
+            done = sum(target["done"] for target in source["targets"])
+            tell(
+                f"{survey.source}: {done} of {len(survey.targets)} targets, {source['probes']} "
+                f"probes, {source['seconds']:.0f} s"
+            )
+            put(source)
+            return not stop.is_set()
+
+        put(surveys.run(survey, known, keep))
+
+    with ThreadPoolExecutor(min(len(wanted), _SIDE_BY_SIDE)) as pool:
+        futures = [pool.submit(one, *both) for both in zip(wanted, known, strict=True)]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            # They look at it once a second.
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
     return found
-
-
-def _one(survey: Survey, found: Table, path: Path | None, tell: Callable[[str], None]) -> None:
-    def keep(source: dict[str, Any]) -> bool:
-        done = sum(target["done"] for target in source["targets"])
-        tell(
-            f"{survey.source}: {done} of {len(survey.targets)} targets, {source['probes']} probes, "
-            f"{source['seconds']:.0f} s"
-        )
-        tables.put(found, source)
-        if path is not None:
-            tables.write(found, path)
-        return True
-
-    known = tables.only(found, survey.source) if found["sources"] else None
-    tables.put(found, surveys.run(survey, known, keep))
-    if path is not None:
-        tables.write(found, path)
 
 
 def changed(found: Table, sources: Sequence[str]) -> bool:
