@@ -17,7 +17,7 @@ impl Engine {
         number: u32,
         lane: u16,
         header: &Header,
-        slots: Slots,
+        slots: &Slots,
     ) -> Result<(), WireError> {
         let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
         let mut completed = sending.completed();
@@ -48,7 +48,7 @@ impl Engine {
             }
             Kind::Clear => {
                 let before = sending.half.next_group();
-                let matched = sending.half.handle_clear(header.group, slots)?;
+                let matched = sending.half.handle_clear(header.group, *slots)?;
                 // What was said before is no progress.
                 if sending.half.next_group() > before {
                     (this.losses, this.lacks) = (0, None);

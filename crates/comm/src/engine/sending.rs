@@ -85,7 +85,9 @@ impl Sending {
 /// What a receiver has said.
 #[derive(Default)]
 pub(super) struct Heard {
-    frames: Vec<(Header, Slots)>,
+    frames: Vec<Header>,
+    /// Of each frame that is clear to send.
+    slots: Vec<Slots>,
     welcome: Option<Welcome>,
     pub(super) challenge: Option<Nonce>,
 }
@@ -95,16 +97,13 @@ impl Sink for Heard {
         Err(WireError::Nonsense("data from a receiver"))
     }
     fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
-        let slots = match header.kind {
-            Kind::Clear => Slots::decode(header.slot, body),
-            _ => Slots::default(),
-        };
         match header.kind {
+            Kind::Clear => self.slots.push(Slots::decode(header.slot, body)),
             Kind::Welcome => self.welcome = Welcome::decode(body),
             Kind::Challenge => self.challenge = body.try_into().ok(),
             _ => {}
         }
-        self.frames.push((*header, slots));
+        self.frames.push(*header);
         Ok(())
     }
 }
@@ -349,11 +348,14 @@ impl Engine {
         }
         let mut heard = Heard::default();
         let result = self.try_turn_send(token, (number, lane), &mut heard);
-        for (header, slots) in heard.frames {
+        let (none, mut slots) = (Slots::default(), heard.slots.iter());
+        for header in heard.frames {
             let Some(connection) = self.connections.get_mut(&token) else { return };
             if !matches!(connection.role, Role::Send { .. }) {
                 return;
             }
+            let slots = if header.kind == Kind::Clear { slots.next() } else { None };
+            let slots = slots.unwrap_or(&none);
             let heard = match (header.kind, &heard.challenge) {
                 (Kind::Challenge, Some(challenge)) => connection
                     .answer_challenge(challenge)
