@@ -342,6 +342,22 @@ fn chunks_wait_longer_where_all_wait_for_the_receiver() {
 }
 
 #[test]
+fn the_last_chunks_go_again_sooner() {
+    let first_lost = |bytes| {
+        let fabric = fabric();
+        let (mut host, mut out) = (planner(&[], 0), Vec::new());
+        host.post(Time::ZERO, post(0, 4, 500), &fabric, &mut out);
+        host.sent(Time::us(4), &flow(&out[0]), &fabric, &mut Vec::new());
+        out.clear();
+        host.post(Time::us(4), post(1, 4, bytes), &fabric, &mut out);
+        lost_before(200, out, &mut host)[0].0
+    };
+    // By three round trips of some 4 us each.
+    let (last, others_wait) = (first_lost(CHUNK), first_lost(100 * CHUNK));
+    assert!(last + Time::us(10) < others_wait, "{last} {others_wait}");
+}
+
+#[test]
 fn time_outs_that_are_wrong_send_little_again() {
     // Nobody answers for long, and the network is not to blame.
     let (mut host, mut out) = (planner(&[], 0), Vec::new());

@@ -26,9 +26,14 @@ pub(super) struct Link {
     took: Span,
     /// By how much the last ones to come back were above the usual, the newest first.
     excess: [Span; MANY],
+    /// When a chunk came back last that had left but once, and the number of the one that left last of these.
+    heard_at: Time,
+    newest: u64,
     /// How often in a row something timed out.
     strikes: u32,
     barred_until: Time,
+    /// Since when; [`Time::MAX`]: it drops though it works, and what gets through says nothing.
+    barred_at: Time,
     /// The window before that.
     before: Option<f64>,
     /// Strikes are forgotten after that.
@@ -113,6 +118,10 @@ impl Link {
         let late = overdue.max(Time(beyond as u64)).max(now.until(self.paused_until));
         if late > Time::ZERO { late.max(Time(self.excess[0] as u64)) } else { late }
     }
+    /// When something that left before `sent` came back last; zero where what left later is back, too.
+    pub(super) fn progress(&self, sent: &Sent) -> Time {
+        if self.newest < sent.number { self.heard_at } else { Time::ZERO }
+    }
     fn is_barred(&self, now: Time) -> bool {
         self.barred_until > now
     }
@@ -125,6 +134,13 @@ impl Link {
         self.excess[0]
     }
 
+    /// A chunk is back that had timed out before, or was lost. If it left while the link was left alone, that works.
+    pub(super) fn take_again(&mut self, now: Time, sent: &Sent) {
+        self.take(sent);
+        if sent.since >= self.barred_at {
+            self.absolve(now, true);
+        }
+    }
     /// A chunk is not on it any more, and those before it say nothing of it.
     pub(super) fn take(&mut self, sent: &Sent) {
         while self.out.front().is_some_and(|out| out.number <= sent.number) {
@@ -140,6 +156,7 @@ impl Link {
             true => self.absolve(back.now, back.excess > back.late),
             false => self.take(&back.sent),
         }
+        (self.heard_at, self.newest) = (back.now, self.newest.max(back.sent.number));
         self.excess.rotate_right(1);
         self.excess[0] = back.excess;
         self.took = back.took;
@@ -171,7 +188,7 @@ impl Link {
         }
     }
 
-    /// What timed out on it was not lost, but perhaps late.
+    /// It works: what timed out on it was perhaps late.
     fn absolve(&mut self, now: Time, is_late: bool) {
         if self.is_barred(now) {
             self.barred_until = now;
@@ -193,7 +210,11 @@ impl Link {
             self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
             let bar = sent.since.until(now) * (1 << (BAR_DOUBLED * self.strikes.min(MOST_STRIKES)));
             self.barred_until = now + bar;
+            self.barred_at = if is_bad { Time::MAX } else { now };
             self.forgiven_at = now + bar * FORGIVEN_AFTER;
+        } else if sent.since >= self.barred_at {
+            // All were left alone, and another one goes first the next time.
+            self.strikes += 1;
         }
         self.window = Some(chunk);
     }

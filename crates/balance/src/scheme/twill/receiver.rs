@@ -53,6 +53,10 @@ impl Receiver {
     pub(super) fn ends(&self, port: u8) -> &[u32] {
         self.ports.get(usize::from(port)).map_or(&[], |port| &port.ends)
     }
+    /// Whether it is known how long answers take.
+    pub(super) fn has_answered(&self) -> bool {
+        self.heard_at > Time::ZERO
+    }
     /// A chunk of `bytes` has come back, marked or not. The window grows by the part `share` of it; where there are marks, and
     /// until it is as large as at first again, it shrinks and grows as that of DCTCP, by chunks of `whole` bytes, but not
     /// for good (Alizadeh et al. 2010, section 3.1; RFC 8257).

@@ -32,9 +32,10 @@ const MOST_MISSED: u64 = 4;
 const LEAST_BDP: u64 = 2;
 /// Parts of packets have so much payload at least, in bytes.
 const LEAST_CHUNK: u64 = 512;
-/// While nothing at all comes back from a receiver, its chunks time out one by one: the first after so many time-outs.
+/// Before a receiver has answered for the first time, and while nobody else does, the first time-out is so much longer.
 const PATIENCE: u64 = 4;
-/// And for no longer than after that many times twice as many.
+/// While nothing at all comes back from a receiver, its chunks time out one by one, each after twice as many time-outs
+/// as the one before, but no more often than so.
 const MOST_DOUBLED: u32 = 2;
 /// Of what is out, no more than this part is there for the second time, unless something shows that it is lost.
 const MOST_AGAIN: u64 = 8;
@@ -94,6 +95,8 @@ struct UnderWay {
     backlog: f64,
     /// It has left more than once.
     again: bool,
+    /// How often it has timed out.
+    time_outs: u32,
     /// The first copy, if it has timed out and the next took another way.
     first: Option<First>,
 }
@@ -291,13 +294,15 @@ impl Weaver {
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
         let (queue_pair, route, port) = self.take(dst, way, &sent, backlog, fabric);
-        let chunk = UnderWay { dst, tag, way, port, sent, backlog, again: false, first: None };
+        let (again, time_outs, first) = (false, 0, None);
+        let chunk = UnderWay { dst, tag, way, port, sent, backlog, again, time_outs, first };
         let number = self.free.pop().unwrap_or(self.under_way.len() as u32);
         match self.under_way.get_mut(number as usize) {
             Some(place) => *place = chunk,
             None => self.under_way.push(chunk),
         }
-        let time_out = self.time_out(&chunk, fabric);
+        // By then it is known whether it is the last.
+        let (time_out, _) = self.time_out(&chunk, true, fabric);
         let port = (ports(fabric) > 1).then_some(port);
         (route, Chunk { number, queue_pair, port, time_out })
     }
@@ -390,10 +395,12 @@ impl Weaver {
         (queue_pair, route, taken.port)
     }
 
-    /// How long `chunk` may be out, as far as is known now.
-    fn time_out(&mut self, chunk: &UnderWay, fabric: &Fabric) -> Time {
+    /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be. If it `is_last`, nothing waits to leave that would show that
+    /// it is lost, nor for the NIC: it goes again after a round trip more, as a tail loss probe does (RFC 8985, section 7), and
+    /// after twice as many each time (RFC 9002, section 6.2).
+    fn time_out(&mut self, chunk: &UnderWay, is_last: bool, fabric: &Fabric) -> (Time, Time) {
         if self.config.time_out == 0 {
-            return Time::MAX;
+            return (Time::MAX, Time::MAX);
         }
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
@@ -404,9 +411,12 @@ impl Weaver {
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
         let of_path = usual + slowest - queue;
-        let least = base * f64::from(self.config.time_out) / 100.0;
-        let beyond = (least + 4.0 * receiver.deviation).max(2.0 * of_path);
-        Time((base + queue + beyond) as u64)
+        let own = chunk.backlog * self.time_of_byte(fabric);
+        let probe = own + base * f64::from(1 << chunk.time_outs.min(MOST_DOUBLED));
+        let most = base * f64::from(self.config.time_out) / 100.0;
+        let least = if is_last && receiver.has_answered() { most.min(probe) } else { most };
+        let least = least + 4.0 * receiver.deviation;
+        (Time((base + queue + least.max(2.0 * of_path)) as u64), Time(least as u64))
     }
 
     /// A chunk is back: what that says of its receiver, and of the links that it took.
@@ -417,7 +427,7 @@ impl Weaver {
         let queue = (chunk.sent.since.until(now).0 as f64 - own - base).max(0.0);
         receiver.estimate(queue);
         if chunk.again {
-            self.each_link(chunk, fabric, |link| link.take(&chunk.sent));
+            self.each_link(chunk, fabric, |link| link.take_again(now, &chunk.sent));
             return;
         }
         receiver.least[0] = receiver.least[0].min(queue);
@@ -539,18 +549,23 @@ impl Plan for Weaver {
             return None;
         }
         let chunk = self.under_way[flow.chunk? as usize];
-        let time_out = self.time_out(&chunk, fabric);
-        let mut at = chunk.sent.since + time_out;
+        let (time_out, beyond) = self.time_out(&chunk, self.queue.is_empty(), fabric);
+        let (most, _) = self.time_out(&chunk, false, fabric);
+        // No probe while what left before it by its links still comes back: its turn comes, too (RFC 6298, rule 5.3).
+        let mut progress = Time::MAX;
+        self.each_link(&chunk, fabric, |link| progress = progress.min(link.progress(&chunk.sent)));
+        let progress = if progress == Time::MAX { Time::ZERO } else { progress };
+        let mut at = (chunk.sent.since + time_out).max(progress + beyond);
+        at = at.min(chunk.sent.since + most);
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         let base = receiver.base;
         if at <= now && receiver.heard_at <= chunk.sent.since {
             // Many may be waiting for the same receiver, or for all: it is not the path.
-            let silent = match self.heard_at <= chunk.sent.since {
-                true => &mut self.silent,
-                false => &mut receiver.silent,
-            };
+            let all = self.heard_at <= chunk.sent.since;
+            let patience = if all && !receiver.has_answered() { PATIENCE } else { 1 };
+            let silent = if all { &mut self.silent } else { &mut receiver.silent };
             let (times, last) = *silent;
-            at = chunk.sent.since.max(last) + time_out * (PATIENCE << times.min(MOST_DOUBLED));
+            at = chunk.sent.since.max(last) + time_out * (patience << times.min(MOST_DOUBLED));
             if at <= now {
                 *silent = (times + 1, now);
             }
@@ -597,8 +612,9 @@ impl Plan for Weaver {
         let first = First { route: flow.route, way: old, port: old_port, sent: old_sent, backlog };
         let first = if chunk.again { chunk.first } else { Some(first) };
         let first = first.filter(|first| first.route != route);
+        let time_outs = chunk.time_outs + u32::from(is_time_out);
         self.under_way[number] =
-            UnderWay { way, port, sent, backlog: 0.0, again: true, first, ..chunk };
+            UnderWay { way, port, sent, backlog: 0.0, again: true, time_outs, first, ..chunk };
         Some(route)
     }
 }
