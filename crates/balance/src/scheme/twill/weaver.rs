@@ -32,7 +32,7 @@ const MOST_MISSED: u64 = 4;
 const LEAST_BDP: u64 = 2;
 /// Parts of packets have so much payload at least, in bytes.
 const LEAST_CHUNK: u64 = 512;
-/// Before a receiver has answered for the first time, and while nobody else does, the first time-out is so much longer.
+/// Before a receiver has answered for the first time, time-outs are so much longer.
 const PATIENCE: u64 = 4;
 /// While nothing at all comes back from a receiver, its chunks time out one by one, each after twice as many time-outs
 /// as the one before, but no more often than so.
@@ -562,7 +562,7 @@ impl Plan for Weaver {
         if at <= now && receiver.heard_at <= chunk.sent.since {
             // Many may be waiting for the same receiver, or for all: it is not the path.
             let all = self.heard_at <= chunk.sent.since;
-            let patience = if all && !receiver.has_answered() { PATIENCE } else { 1 };
+            let patience = if receiver.has_answered() { 1 } else { PATIENCE };
             let silent = if all { &mut self.silent } else { &mut receiver.silent };
             let (times, last) = *silent;
             at = chunk.sent.since.max(last) + time_out * (patience << times.min(MOST_DOUBLED));
