@@ -395,9 +395,10 @@ impl Weaver {
         (queue_pair, route, taken.port)
     }
 
-    /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be. If it `is_last`, nothing waits to leave that would show that
-    /// it is lost, nor for the NIC: it goes again after a round trip more, as a tail loss probe does (RFC 8985, section 7), and
-    /// after twice as many each time (RFC 9002, section 6.2).
+    /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be. If it
+    /// `is_last`, nothing waits to leave that would show that it is lost, nor for the NIC: it goes again after a round
+    /// trip more, as a tail loss probe does (RFC 8985, section 7), and after twice as many each time (RFC 9002, section
+    /// 6.2).
     fn time_out(&mut self, chunk: &UnderWay, is_last: bool, fabric: &Fabric) -> (Time, Time) {
         if self.config.time_out == 0 {
             return (Time::MAX, Time::MAX);
