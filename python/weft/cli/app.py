@@ -105,8 +105,8 @@ def main() -> None:
     """Run the command line and exit with its status."""
     # No command multiplies large matrices; threads for that would only wait, and take a core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Little of what a command makes refers to itself, and all of it ends with it: to look for that often, and at exit,
-    # takes a tenth of a short command.
+    # Little of what a command makes refers to itself, and all of it ends with the command: to look
+    # for that often, and at exit, takes a tenth of a short one.
     gc.set_threshold(100_000, 20, 50)
     atexit.register(gc.freeze)
     words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
