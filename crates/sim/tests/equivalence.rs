@@ -4,11 +4,11 @@
 use crate::common::compare::{but_events, difference};
 use crate::common::random::{Kind, must_finish, setup};
 use crate::common::{LINK, Setup, messages};
-use weft_fabric::{Clos, FailureKind, Link};
+use weft_fabric::{Clos, FailureKind};
 use weft_sim::{Outcome, PortResult};
 use weft_transport::RecoveryConfig;
 use weft_trial::prelude::*;
-use weft_units::{PortId, Rate, Time};
+use weft_units::{PortId, Time};
 
 const CASES: u32 = 256;
 const ANY: &[Kind] = Kind::ALL;
@@ -106,23 +106,12 @@ fn check_switches(setup: &Setup, outcome: &Outcome) {
     }
 }
 
-/// A switch whose window has more events than words have numbers for, and one with more links than they have
-/// places for.
+/// Words of a switch's window have no places for so many links: it goes on in the order of time.
 #[test]
-fn windows_that_words_have_no_room_for() {
-    let fast = Link { rate: Rate::gbps(8000), delay: Time::us(4) };
-    let ring: Vec<_> = (0..16).map(|host| (host, (host + 1) % 16, 4_000_000)).collect();
-    let far: Vec<_> = (0..8).map(|host| (host, 8191 - host, 4_000)).collect();
-    let setups = [
-        Setup::new(Clos::leaf_spine(2, 1, 16, fast), messages(32, &ring)),
-        Setup::new(Clos::leaf_spine(2, 1, 8192, LINK), messages(16_384, &far)),
-    ];
-    for setup in setups {
-        let by_time = setup.run_by_time();
-        assert_eq!(difference(&setup.try_run(), &by_time), None);
-        let queues = [setup.run_queued(), by_time].map(|run| run.map(but_events));
-        assert_eq!(difference(&queues[0], &queues[1]), None);
-    }
+fn a_switch_with_very_many_links() {
+    let far: Vec<_> = (0..8).map(|host| (host, 8192 + host, 4_000)).collect();
+    let setup = Setup::new(Clos::leaf_spine(2, 1, 8192, LINK), messages(16_384, &far));
+    assert_eq!(difference(&setup.try_run(), &setup.run_by_time()), None);
 }
 
 trials! {

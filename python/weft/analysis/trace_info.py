@@ -100,8 +100,7 @@ def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
         cells = [row["operation"], row["group"], row["ranks"] or "?", shown, row["nodes"]]
         cells += [row["calls"] or "?", total]
         grid.append([str(cell) for cell in cells])
-    more = len(rows) - _MOST_ROWS
-    return ["", *aligned(grid), *([f"... and {more} more (--json has all)"] if more > 0 else [])]
+    return _table(grid, len(rows) - _MOST_ROWS)
 
 
 def _carried(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -113,7 +112,10 @@ def _carried(rows: Sequence[dict[str, Any]]) -> list[str]:
         name = f"plane {row['plane']}" if "plane" in row else row["device"]
         share = f"{row['bytes'] / total:.1%}" if total else "-"
         grid.append([name, str(row["pieces"]), format_bytes(row["bytes"]), share])
-    more = len(rows) - _MOST_ROWS
+    return _table(grid, len(rows) - _MOST_ROWS)
+
+
+def _table(grid: Sequence[Sequence[str]], more: int) -> list[str]:
     return ["", *aligned(grid), *([f"... and {more} more (--json has all)"] if more > 0 else [])]
 
 

@@ -55,13 +55,13 @@ impl Sorter {
             *end += 1;
         }
         words.resize(count + WIDEST, 0);
-        let (dealt, words_there) = (&*dealt, &mut words[..]);
+        let (dealt, sorted) = (&*dealt, &mut words[..]);
         let mut start = 0;
         for (value, &end) in ends.iter().enumerate() {
             let end = end as usize;
             if end > start {
-                sort_few(&dealt[start..], &mut words_there[start..], end - start);
-                take(value, &words_there[start..end]);
+                sort_few(&dealt[start..], &mut sorted[start..], end - start);
+                take(value, &sorted[start..end]);
                 start = end;
             }
         }

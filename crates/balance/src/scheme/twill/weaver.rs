@@ -302,7 +302,7 @@ impl Weaver {
             None => self.under_way.push(chunk),
         }
         // By then it is known whether it is the last.
-        let (time_out, _) = self.time_out(&chunk, true, fabric);
+        let [_, (time_out, _)] = self.time_outs(&chunk, fabric);
         let port = (ports(fabric) > 1).then_some(port);
         (route, Chunk { number, queue_pair, port, time_out })
     }
@@ -395,13 +395,13 @@ impl Weaver {
         (queue_pair, route, taken.port)
     }
 
-    /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be. If it
-    /// `is_last`, nothing waits to leave that would show that it is lost, nor for the NIC: it goes again after a round
-    /// trip more, as a tail loss probe does (RFC 8985, section 7), and after twice as many each time (RFC 9002, section
-    /// 6.2).
-    fn time_out(&mut self, chunk: &UnderWay, is_last: bool, fabric: &Fabric) -> (Time, Time) {
+    /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be; the same
+    /// if it is the last, so that nothing waits to leave that would show that it is lost, nor for the NIC: it goes
+    /// again after a round trip more, as a tail loss probe does (RFC 8985, section 7), and after twice as many each
+    /// time (RFC 9002, section 6.2).
+    fn time_outs(&mut self, chunk: &UnderWay, fabric: &Fabric) -> [(Time, Time); 2] {
         if self.config.time_out == 0 {
-            return (Time::MAX, Time::MAX);
+            return [(Time::MAX, Time::MAX); 2];
         }
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
@@ -415,9 +415,12 @@ impl Weaver {
         let own = chunk.backlog * self.time_of_byte(fabric);
         let probe = own + base * f64::from(1 << chunk.time_outs.min(MOST_DOUBLED));
         let most = base * f64::from(self.config.time_out) / 100.0;
-        let least = if is_last && receiver.has_answered() { most.min(probe) } else { most };
-        let least = least + 4.0 * receiver.deviation;
-        (Time((base + queue + least.max(2.0 * of_path)) as u64), Time(least as u64))
+        let last = if receiver.has_answered() { most.min(probe) } else { most };
+        let margin = 4.0 * receiver.deviation;
+        [most, last].map(|beyond| {
+            let beyond = beyond + margin;
+            (Time((base + queue + beyond.max(2.0 * of_path)) as u64), Time(beyond as u64))
+        })
     }
 
     /// A chunk is back: what that says of its receiver, and of the links that it took.
@@ -550,14 +553,14 @@ impl Plan for Weaver {
             return None;
         }
         let chunk = self.under_way[flow.chunk? as usize];
-        let (time_out, beyond) = self.time_out(&chunk, self.queue.is_empty(), fabric);
-        let (most, _) = self.time_out(&chunk, false, fabric);
+        let [usual, last] = self.time_outs(&chunk, fabric);
+        let (time_out, beyond) = if self.queue.is_empty() { last } else { usual };
         // No probe while what left before it by its links still comes back: its turn comes, too (RFC 6298, rule 5.3).
         let mut progress = Time::MAX;
         self.each_link(&chunk, fabric, |link| progress = progress.min(link.progress(&chunk.sent)));
         let progress = if progress == Time::MAX { Time::ZERO } else { progress };
         let mut at = (chunk.sent.since + time_out).max(progress + beyond);
-        at = at.min(chunk.sent.since + most);
+        at = at.min(chunk.sent.since + usual.0);
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         let base = receiver.base;
         if at <= now && receiver.heard_at <= chunk.sent.since {
