@@ -84,6 +84,8 @@ class Jobs:
             async def close(self) -> None:
                 jobs._taken.pop(self.job_id, None)
                 await super().close()
+                # dask-jobqueue leaves it running, and Dask asserts at its end that no job is.
+                self.status = Status.closed
 
         return Telling
 
