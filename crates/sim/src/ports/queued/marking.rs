@@ -22,8 +22,9 @@ impl QueuePorts {
         let queue = &self.ports[port];
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        if !packet.is(self.unmarked)
-            && limits.marks(self.queued(now, port), bits)
+        // The kind comes second: which comes next is hard to predict.
+        if limits.marks(self.queued(now, port), bits)
+            && !packet.is(self.unmarked)
             && self.mark_at == MarkAt::Enqueue
         {
             packet.mark();

@@ -43,6 +43,10 @@ pub struct QueuePorts {
     /// Somebody asks what is in the memory of a switch.
     accounts: bool,
     control_priority: bool,
+    /// Kinds of packet that go before all others, as flags.
+    ahead: u32,
+    /// Kinds of packet that PFC does not account for, as flags.
+    spared: u32,
     trimming: Option<Trimming>,
     /// Which ports lead to hosts.
     last_hops: IdVec<OutPort, bool>,
@@ -89,6 +93,7 @@ impl QueuePorts {
         let SwitchConfig { ecn, mark, trim, whole_packets, .. } = config.switch;
         let rules = Rules::new(&config.switch);
         let marks_leaving = mark == MarkAt::Dequeue && ecn.is_some();
+        let ahead = if config.switch.control_priority { flag::CONTROL } else { 0 };
         QueuePorts {
             ports: ports.collect(),
             waiting: Waiting::new(),
@@ -97,6 +102,8 @@ impl QueuePorts {
             rules,
             accounts: rules.is_shared() || rules.is_lossless(),
             control_priority: config.switch.control_priority,
+            ahead,
+            spared: if rules.is_lossless() { ahead } else { 0 },
             trimming: Trimming::new(config, partition.ports.len()),
             last_hops: partition.ports.iter().map(|id| is_last_hop(&fabric.ports()[*id])).collect(),
             shut: FxHashMap::default(),
@@ -214,7 +221,7 @@ impl QueuePorts {
     ) -> Option<OutPort> {
         let queue = &self.ports[port];
         let (switch, size) = (OwnSwitch(queue.switch), u64::from(packet.size));
-        if self.control_priority && self.rules.is_lossless() && packet.is(flag::CONTROL) {
+        if packet.is(self.spared) {
             if self.is_shut(now, port) {
                 return None;
             }
@@ -307,9 +314,8 @@ impl QueuePorts {
         let Some(ingress) = self.admit(now, port, ingress, &packet, out) else {
             return self.refuse(now, port, ingress, packet, out);
         };
-        let control = packet.is(flag::CONTROL);
         self.mark(now, port, &mut packet);
-        let first = self.control_priority && control;
+        let first = packet.is(self.ahead);
         self.enqueue(now, port, Entry::new(packet, ingress), first, out);
     }
 
@@ -410,7 +416,7 @@ impl Ports for QueuePorts {
         }
         self.mark(now, port, &mut packet);
         self.account(port, packet.size);
-        let first = self.control_priority && packet.is(flag::CONTROL);
+        let first = packet.is(self.ahead);
         self.enqueue(now, port, Entry::new(packet, SPARED), first, agenda);
     }
 

@@ -68,10 +68,7 @@ impl QueuePorts {
             // Nobody waits for the end of a pause.
             self.note_departed(switch, window.start, |_, _| ());
         }
-        let spared = match self.control_priority {
-            true => flag::PFC | flag::CONTROL,
-            false => flag::PFC,
-        };
+        let spared = flag::PFC | self.spared;
         let arrivals = arrivals.filter(|(_, packet)| !packet.is(spared));
         self.coming.add_up(arrivals.map(|(ingress, packet)| (ingress, packet.size)));
         let memory = &mut self.switches[switch].memory;
