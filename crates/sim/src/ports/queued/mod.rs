@@ -59,6 +59,8 @@ pub struct QueuePorts {
     losses: Losses,
     marks: Draw,
     mark_at: MarkAt,
+    /// When a packet leaves depends on nothing but what is before it, where nothing goes ahead of it.
+    knows_departures: bool,
     /// Somebody asks more of a packet that leaves a queue than how long it takes.
     watches_leaving: bool,
     /// Kinds of packet that are never marked.
@@ -93,7 +95,7 @@ impl QueuePorts {
         let SwitchConfig { ecn, mark, trim, whole_packets, .. } = config.switch;
         let rules = Rules::new(&config.switch);
         let marks_leaving = mark == MarkAt::Dequeue && ecn.is_some();
-        let ahead = if config.switch.control_priority { flag::CONTROL } else { 0 };
+        let control = if config.switch.control_priority { flag::CONTROL } else { 0 };
         QueuePorts {
             ports: ports.collect(),
             waiting: Waiting::new(),
@@ -102,8 +104,9 @@ impl QueuePorts {
             rules,
             accounts: rules.is_shared() || rules.is_lossless(),
             control_priority: config.switch.control_priority,
-            ahead,
-            spared: if rules.is_lossless() { ahead } else { 0 },
+            ahead: control | if trim.is_some() { flag::TRIMMED } else { 0 },
+            spared: if rules.is_lossless() { control } else { 0 },
+            knows_departures: !whole_packets && !marks_leaving,
             trimming: Trimming::new(config, partition.ports.len()),
             last_hops: partition.ports.iter().map(|id| is_last_hop(&fabric.ports()[*id])).collect(),
             shut: FxHashMap::default(),
@@ -152,9 +155,7 @@ impl QueuePorts {
         let queue = &mut self.ports[port];
         let size = entry.packet().size;
         let time = queue.line.wire.time(u32::from(size));
-        queue.bytes += u64::from(size);
-        queue.packets += 1;
-        queue.peak = queue.peak.max(queue.backlog(now) + time);
+        queue.count(size, queue.backlog(now) + time);
         let held = queue.paused && !(first && self.control_priority);
         if queue.is_idle(now) && !held {
             if let Some(in_service) = &mut self.in_service {
@@ -306,9 +307,7 @@ impl QueuePorts {
         mut packet: Packet,
         out: &mut O,
     ) {
-        if let Some(trimming) = &self.trimming
-            && packet.is(trimming.express)
-        {
+        if packet.is(self.ahead) && self.trimming.is_some() {
             return self.forward_express(now, port, packet, out);
         }
         let Some(ingress) = self.admit(now, port, ingress, &packet, out) else {

@@ -106,9 +106,21 @@ impl Queued {
     pub(super) fn backlog(&self, now: Time) -> Time {
         now.until(self.busy_until) + self.waiting
     }
+    /// One more packet, of `size` bytes, is queued, with which the queue takes so long.
+    #[inline(always)]
+    pub(super) fn count(&mut self, size: u16, backlog: Time) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.peak = self.peak.max(backlog);
+    }
     #[inline(always)]
     pub(super) fn is_idle(&self, now: Time) -> bool {
         !self.told && self.busy_until <= now
+    }
+    /// Whether packets leave in the order in which they have come, and nothing holds them back.
+    #[inline(always)]
+    pub(super) fn is_in_order(&self) -> bool {
+        !self.paused && self.ingress.pause == self.told_pause && self.control.is_empty()
     }
     /// Puts a packet on the wire; `shared`: of its switch, if that accounts for it.
     #[inline(always)]

@@ -16,8 +16,6 @@ use weft_units::{Draw, IdVec, PortId, Time};
 #[derive(Debug)]
 pub(super) struct Trimming {
     config: TrimConfig,
-    /// Kinds of packet that go ahead of data, as flags.
-    pub(super) express: u32,
     /// Serialisation time of what waits in the lane ahead of data.
     waiting: IdVec<OutPort, Time>,
     coins: Draw,
@@ -28,10 +26,8 @@ pub(super) struct Trimming {
 impl Trimming {
     /// For `ports` ports; `None` if switches do not trim.
     pub(super) fn new(config: &RunConfig, ports: usize) -> Option<Trimming> {
-        let control = if config.switch.control_priority { flag::CONTROL } else { 0 };
         config.switch.trim.map(|trim| Trimming {
             config: trim,
-            express: control | flag::TRIMMED,
             waiting: (0..ports).map(|_| Time::ZERO).collect(),
             coins: Draw::new(config.seed, "trim-victim"),
             returned: None,

@@ -2,11 +2,13 @@
 //! something that it keeps for itself until then.
 
 use super::QueuePorts;
+use super::list::Entry;
 use crate::agenda::Agenda;
 use crate::event::{Class, Event};
 use crate::packet::{Packet, flag};
 use crate::partition::{Exit, OutPort, OwnSwitch};
 use crate::ports::interface::Window;
+use crate::ports::limits::mark_bits;
 use crate::queue::{EventQueue, Row};
 use weft_units::Time;
 
@@ -162,8 +164,10 @@ impl QueuePorts {
         let mut out = OfPort { agenda, row: Row::default() };
         for event in events {
             if event.target().is(Class::Arrive) {
-                self.go_on(event.time, port, window, &mut out);
-                self.arrive(event, port, &ingress, &mut out);
+                if !self.joins(event, port, &ingress) {
+                    self.go_on(event.time, port, window, &mut out);
+                    self.arrive(event, port, &ingress, &mut out);
+                }
             } else {
                 // Counted when it comes to that.
                 window.events -= 1;
@@ -211,6 +215,19 @@ impl QueuePorts {
     /// no other.
     #[inline(always)]
     fn go_on<O: Outlet>(&mut self, time: Time, port: OutPort, window: &mut Window, out: &mut O) {
+        let queue = &mut self.ports[port];
+        if self.knows_departures && !self.accounts && queue.is_in_order() {
+            while queue.told && queue.busy_until < time {
+                let at = queue.busy_until;
+                window.count(at);
+                queue.told = false;
+                if let Some(entry) = self.waiting.pop(&mut queue.data) {
+                    queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
+                    queue.serve(at, port, entry, None, out);
+                }
+            }
+            return;
+        }
         loop {
             let queue = &self.ports[port];
             let at = queue.busy_until;
@@ -220,6 +237,33 @@ impl QueuePorts {
             window.count(at);
             self.ended(at, port, out);
         }
+    }
+
+    /// A packet comes for `port`, which depends on no other, and joins the end of its queue, if that is all that can
+    /// become of it: then it makes no difference which of those before it have left already.
+    #[inline(always)]
+    fn joins(&mut self, event: &Event, port: OutPort, ingress: impl Fn(&Event) -> OutPort) -> bool {
+        let (now, mut packet) = (event.time, event.packet());
+        let queue = &mut self.ports[port];
+        let in_order = queue.is_in_order() && !packet.is(self.ahead | flag::PFC);
+        let (backlog, size) = (now.until(queue.busy_until + queue.waiting), packet.size);
+        if !(self.knows_departures && in_order && queue.told && backlog > Time::ZERO) {
+            return false;
+        }
+        let limits = &self.limits[usize::from(queue.limits)];
+        let time = queue.line.wire.time(u32::from(size));
+        if !limits.fits(backlog, time) {
+            return false;
+        }
+        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
+        if limits.marks(backlog, bits) && !packet.is(self.unmarked) {
+            packet.mark();
+            self.records[port].mark();
+        }
+        queue.count(size, backlog + time);
+        queue.waiting += time;
+        self.waiting.push(&mut queue.data, Entry::new(packet, ingress(event)));
+        true
     }
 
     /// A packet comes for `port` of a switch, or a PFC frame.
