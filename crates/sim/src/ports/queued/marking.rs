@@ -8,7 +8,6 @@
 
 use super::QueuePorts;
 use super::list::Entry;
-use crate::config::MarkAt;
 use crate::packet::Packet;
 use crate::partition::OutPort;
 use crate::ports::limits::mark_bits;
@@ -19,14 +18,14 @@ impl QueuePorts {
     /// it is done.
     #[inline(always)]
     pub(super) fn mark(&mut self, now: Time, port: OutPort, packet: &mut Packet) {
+        if !self.marks_joining {
+            return;
+        }
         let queue = &self.ports[port];
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
         // The kind comes second: which comes next is hard to predict.
-        if limits.marks(self.queued(now, port), bits)
-            && !packet.is(self.unmarked)
-            && self.mark_at == MarkAt::Enqueue
-        {
+        if limits.marks(self.queued(now, port), bits) && !packet.is(self.unmarked) {
             packet.mark();
             self.records[port].mark();
         }
@@ -49,7 +48,7 @@ impl QueuePorts {
             trimming.leave(port, time);
         }
         // Headers are not marked, nor what goes with them.
-        match self.mark_at == MarkAt::Dequeue && !(first && self.trimming.is_some()) {
+        match self.marks_leaving && !(first && self.trimming.is_some()) {
             true => self.mark_leaving(port, entry),
             false => entry,
         }

@@ -58,7 +58,9 @@ pub struct QueuePorts {
     records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
-    mark_at: MarkAt,
+    /// Packets are marked when they join a queue, or when they leave it.
+    marks_joining: bool,
+    marks_leaving: bool,
     /// When a packet leaves depends on nothing but what is before it, where nothing goes ahead of it.
     knows_departures: bool,
     /// Somebody asks more of a packet that leaves a queue than how long it takes.
@@ -114,7 +116,8 @@ impl QueuePorts {
             records: Record::all(config, partition),
             losses: Losses::new(config),
             marks: Draw::new(config.seed, "ecn-mark"),
-            mark_at: mark,
+            marks_joining: mark == MarkAt::Enqueue && ecn.is_some(),
+            marks_leaving,
             watches_leaving: whole_packets || trim.is_some() || marks_leaving,
             unmarked: unmarked(&config.switch),
             pauses_sent: 0,
@@ -161,7 +164,7 @@ impl QueuePorts {
             if let Some(in_service) = &mut self.in_service {
                 in_service[port] = time;
             }
-            return self.put_on_wire(now, port, entry, out);
+            return self.put_on_wire(now, port, entry, time, out);
         }
         queue.waiting += time;
         if first && let Some(trimming) = &mut self.trimming {
@@ -197,16 +200,23 @@ impl QueuePorts {
         if self.watches_leaving {
             entry = self.watched(port, entry, time, first);
         }
-        self.put_on_wire(now, port, entry, out);
+        self.put_on_wire(now, port, entry, time, out);
         false
     }
 
     #[inline(always)]
-    fn put_on_wire<O: Outlet>(&mut self, now: Time, port: OutPort, entry: Entry, out: &mut O) {
+    fn put_on_wire<O: Outlet>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        entry: Entry,
+        time: Time,
+        out: &mut O,
+    ) {
         let queue = &mut self.ports[port];
         let accounts = self.accounts && queue.switch != NIC;
         let shared = accounts.then(|| &mut self.switches[OwnSwitch(queue.switch)]);
-        queue.serve(now, port, entry, shared, out);
+        queue.serve(now, port, (entry, time), shared, out);
     }
 
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or

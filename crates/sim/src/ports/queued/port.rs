@@ -122,18 +122,18 @@ impl Queued {
     pub(super) fn is_in_order(&self) -> bool {
         !self.paused && self.ingress.pause == self.told_pause && self.control.is_empty()
     }
-    /// Puts a packet on the wire; `shared`: of its switch, if that accounts for it.
+    /// Puts a packet, which takes some time, on the wire; `shared`: of its switch, if that accounts for it.
     #[inline(always)]
     pub(super) fn serve<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
-        entry: Entry,
+        (entry, time): (Entry, Time),
         shared: Option<&mut Shared>,
         out: &mut O,
     ) {
         let (packet, ingress) = (entry.packet(), entry.ingress());
-        let at = now + self.line.wire.time(u32::from(packet.size));
+        let at = now + time;
         self.busy_until = at;
         out.arrive(at + self.line.delay, self.exit, packet);
         let goes_on = self.switch == NIC || !self.data.is_empty() || !self.control.is_empty();

@@ -142,8 +142,11 @@ impl Ends {
             false => self.more.retain(|other| *other != end),
         }
         self.least[place / ROW] = row.iter().fold(NEVER, |least, key| least.min(*key));
-        let all = self.least.iter().chain(&self.more);
-        self.first = all.fold(NEVER, |least, key| least.min(*key));
+        let least = |keys: &[u64]| keys.iter().fold(NEVER, |least, key| least.min(*key));
+        self.first = least(&self.least);
+        if !self.more.is_empty() {
+            self.first = self.first.min(least(&self.more));
+        }
         Some((time, port))
     }
 }
@@ -222,8 +225,9 @@ impl QueuePorts {
                 window.count(at);
                 queue.told = false;
                 if let Some(entry) = self.waiting.pop(&mut queue.data) {
-                    queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
-                    queue.serve(at, port, entry, None, out);
+                    let time = queue.line.wire.time(u32::from(entry.packet().size));
+                    queue.waiting -= time;
+                    queue.serve(at, port, (entry, time), None, out);
                 }
             }
             return;
@@ -256,6 +260,7 @@ impl QueuePorts {
             return false;
         }
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
+        // No marks of packets that leave: those departures are not known.
         if limits.marks(backlog, bits) && !packet.is(self.unmarked) {
             packet.mark();
             self.records[port].mark();
