@@ -21,6 +21,7 @@ from typing import Any
 import record
 
 RECORDS = Path(__file__).parent / "records" / "sockets"
+CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 OPERATIONS = ("all-reduce", "sendrecv", "all-to-all")
 RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12}
 """Timed runs of each size."""
@@ -45,6 +46,8 @@ def main() -> int:
     words = ["--rounds", str(arguments.rounds), "--ranks", str(arguments.ranks)]
     origin = record.origin_of(["bench/sockets.py", *words])
     origin["load_before"] = os.getloadavg()[0]
+    # Plain sockets have the system's, and BBR holds back even what stays on this machine.
+    origin["tcp_congestion"] = CONGESTION.read_text().strip()
     rows = [
         measure(operation, size, arguments.rounds, arguments.ranks)
         for operation in OPERATIONS

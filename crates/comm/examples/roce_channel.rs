@@ -25,6 +25,7 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
         give_up: Duration::from_secs(20),
         checksum: Checksum::All,
         encrypt: false,
+        congestion: None,
         job_key: Default::default(),
         line_bps: 0,
         plane: None,

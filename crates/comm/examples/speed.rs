@@ -26,6 +26,7 @@ fn open(last: u8, connections: u32, checksum: bool) -> Result<Endpoint, CommErro
         give_up: Duration::from_secs(10),
         checksum: if checksum { Checksum::All } else { Checksum::None },
         encrypt: false,
+        congestion: None,
         job_key: Default::default(),
         line_bps: 0,
         plane: None,

@@ -35,6 +35,9 @@ pub struct EndpointConfig {
     pub checksum: Checksum,
     /// Whether what goes over TCP is encrypted (AES-256-GCM): all processes of a job alike.
     pub encrypt: bool,
+    /// The congestion control of TCP connections (`TCP_CONGESTION`). `None`: `reno` within a host, where it never
+    /// has anything to do and others hold packets back (BBR); to others the system's own.
+    pub congestion: Option<Arc<str>>,
     /// A secret of all processes of the job, at least 16 bytes: with it the handle of a listener alone lets
     /// nobody join. Empty: there is none, and handles must not be overheard.
     pub job_key: Arc<[u8]>,

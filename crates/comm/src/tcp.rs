@@ -13,14 +13,14 @@ use std::time::Duration;
 /// Peers that may wait to be taken in.
 const BACKLOG: i32 = 1_024;
 
-/// Listens at the first port of `ports` that is free; what it takes in has `dscp`.
+/// Listens at the first port of `ports` that is free; what it takes in has these `traits`, but for the pace.
 ///
 /// # Errors
 /// If none is free, or the address is not this host's.
 pub(crate) fn listen(
     address: Ipv4Addr,
     ports: &RangeInclusive<u16>,
-    dscp: u8,
+    traits: Traits<'_>,
 ) -> io::Result<TcpListener> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for port in ports.clone() {
@@ -28,7 +28,8 @@ pub(crate) fn listen(
         socket.set_nonblocking(true)?;
         // Ports whose last connections linger are free all the same.
         socket.set_reuse_address(true)?;
-        socket.set_tos_v4(u32::from(dscp) << 2)?;
+        socket.set_tos_v4(u32::from(traits.dscp) << 2)?;
+        traits.congestion.map_or(Ok(()), |name| socket.set_tcp_congestion(name.as_bytes()))?;
         let bound = socket.bind(&SocketAddr::from((address, port)).into());
         match bound.and_then(|()| socket.listen(BACKLOG)) {
             Ok(()) => return Ok(TcpListener::from_std(socket.into())),
@@ -39,6 +40,19 @@ pub(crate) fn listen(
     Err(last)
 }
 
+/// How a connection sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits<'a> {
+    pub(crate) dscp: u8,
+    /// Bytes a second at most.
+    pub(crate) pace: Option<u64>,
+    /// Its congestion control, where the system has that; else the system's own.
+    pub(crate) congestion: Option<&'a str>,
+}
+
+/// What processes of one host use between them: it holds back nothing as long as no packet is lost.
+pub(crate) const WITHIN_HOST: &str = "reno";
+
 /// Begins to connect from `port` of `address`, or from any where it is zero.
 ///
 /// # Errors
@@ -46,13 +60,16 @@ pub(crate) fn listen(
 pub(crate) fn connect(
     (address, port): (Ipv4Addr, u16),
     to: SocketAddrV4,
-    dscp: u8,
-    pace: Option<u64>,
+    Traits { dscp, pace, congestion }: Traits<'_>,
 ) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     socket.set_reuse_address(true)?;
     socket.set_tos_v4(u32::from(dscp) << 2)?;
+    if let Some(name) = congestion {
+        // One that was asked for has been tried before ([`try_congestion`]).
+        let _ = socket.set_tcp_congestion(name.as_bytes());
+    }
     if let Some(bytes) = pace {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes)?;
     }
@@ -69,6 +86,15 @@ pub(crate) fn connect(
     let stream = TcpStream::from_std(socket.into());
     tune(&stream)?;
     Ok(stream)
+}
+
+/// Tries congestion control `name`.
+///
+/// # Errors
+/// If the system does not have it, or not for this process.
+pub(crate) fn try_congestion(name: &str) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_tcp_congestion(name.as_bytes())
 }
 
 /// What every connection of a lane wants.

@@ -10,7 +10,7 @@ use weft_comm::half::receiver::{Ended, RecvHalf};
 use weft_comm::half::sender::{Completed, GivenUp, Part, SendHalf};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
-use weft_comm::wire::{Header, Kind, Slot, Slots, WINDOW, WireError};
+use weft_comm::wire::{HEADER, Header, Kind, Slot, Slots, WINDOW, WireError};
 use weft_comm::{Sizes, Span};
 use weft_trial::prelude::*;
 
@@ -174,6 +174,39 @@ fn feed(inflow: &mut Inflow, from: &mut VecDeque<u8>, most: usize, sink: &mut im
         // SAFETY: as above.
         unsafe { inflow.advance(bytes.len(), sink) }.expect("nothing is damaged");
         left -= bytes.len();
+    }
+}
+
+/// Takes every body to one place.
+struct OnePlace(Vec<u8>);
+
+impl Sink for OnePlace {
+    fn begin(&mut self, header: &Header) -> Result<Span, WireError> {
+        Ok(Span::new(self.0.as_mut_ptr(), header.len as usize))
+    }
+    fn end(&mut self, _: &Header, _: &[u8]) -> Result<(), WireError> {
+        Ok(())
+    }
+}
+
+/// Behind a long body a header is read alone, and what follows it without a copy; behind a short one as much as
+/// there is.
+#[test]
+fn a_header_between_long_bodies_is_read_alone() {
+    let mut inflow = Inflow::default();
+    let mut place = OnePlace(vec![0; LARGE]);
+    let whole = inflow.room().1.len();
+    assert!(whole > HEADER);
+    for (len, room) in [(9_000, HEADER), (9_000, HEADER), (100, whole), (8_000, whole)] {
+        let header = Header { len: len as u32, ..Header::new(Kind::Data) };
+        let mut bytes: VecDeque<u8> = header.encode().into_iter().collect();
+        bytes.extend(std::iter::repeat_n(7, len));
+        let all = bytes.len();
+        feed(&mut inflow, &mut bytes, all, &mut place);
+        let (rest, then) = inflow.room();
+        assert_eq!((rest.len(), then.len()), (0, room), "behind {len} bytes");
+        assert!(place.0[..len].iter().all(|byte| *byte == 7));
+        place.0.fill(0);
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::collections::VecDeque;
 use std::time::Instant;
-use weft_comm::{Checksum, CommError};
+use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig};
 
 #[test]
 fn messages_of_all_sizes() {
@@ -48,6 +48,50 @@ fn one_side_that_encrypts_is_told() {
         let told = listener.try_accept().unwrap_err().to_string();
         assert!(told.contains("set WEFT_ENCRYPT alike"), "{told}");
     }
+}
+
+/// One that the system does not have is an error of the endpoint, one that it has is what connections use, and
+/// without any those within a host hold nothing back.
+#[test]
+fn connections_have_the_congestion_control_that_is_asked_for() {
+    let with = |last, name: Option<&str>| {
+        let congestion = name.map(std::sync::Arc::from);
+        Endpoint::open(EndpointConfig { congestion, ..config(last) })
+    };
+    let error = with(1, Some("nonesuch")).unwrap_err().to_string();
+    assert!(error.contains("TCP congestion control nonesuch"), "{error}");
+    assert!(error.contains("tcp_allowed_congestion_control"), "{error}");
+
+    let (a, b) = (with(1, None).unwrap(), with(2, None).unwrap());
+    let _both = channel(&a, &b);
+    assert!(controls().iter().any(|name| name == "reno"), "{:?}", controls());
+
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
+    let usual = read("tcp_congestion_control");
+    let allowed = read("tcp_allowed_congestion_control");
+    let other = |name: &&str| *name != "reno" && *name != usual.trim();
+    let Some(asked) = allowed.split_whitespace().find(other) else {
+        return eprintln!("skipped: there is no third congestion control here: {allowed}");
+    };
+    let (a, b) = (with(1, Some(asked)).unwrap(), with(2, Some(asked)).unwrap());
+    let _both = channel(&a, &b);
+    // Four connections, at both ends.
+    let count = controls().iter().filter(|name| *name == asked).count();
+    assert!(count >= 2, "{asked}: {:?}", controls());
+}
+
+/// The congestion control of each TCP socket of this process.
+#[expect(unsafe_code, reason = "descriptors of others are looked at")]
+fn controls() -> Vec<String> {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let name = |number| {
+        // SAFETY: it is looked at while it is open; one that has been closed meanwhile has no name.
+        let file = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        let name = socket2::SockRef::from(&file).tcp_congestion().ok()?;
+        Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+    };
+    numbers.filter_map(name).collect()
 }
 
 #[test]

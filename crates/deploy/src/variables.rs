@@ -93,6 +93,12 @@ pub const VARIABLES: &[Variable] = &[
         "1: what goes over TCP is encrypted (AES-256-GCM, a key for each connection); the same on all hosts",
     ),
     variable(
+        "WEFT_TCP_CONGESTION",
+        "reno within a host, else the system's",
+        "congestion control of TCP connections, as dctcp or cubic: one of sysctl \
+         net.ipv4.tcp_allowed_congestion_control",
+    ),
+    variable(
         "WEFT_KEY_FILE",
         "none",
         "a file of 16 bytes or more that all processes of the job have and nobody else: who has seen how they \
@@ -183,6 +189,7 @@ pub(crate) struct Given {
     pub(crate) give_up: Duration,
     pub(crate) checksum: Checksum,
     pub(crate) encrypt: bool,
+    pub(crate) congestion: Option<Arc<str>>,
     pub(crate) key: Arc<[u8]>,
     pub(crate) hosts: Vec<String>,
     pub(crate) ifname: Option<String>,
@@ -247,6 +254,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
             .word(&[("0", Checksum::None), ("1", Checksum::BetweenHosts), ("all", Checksum::All)])?
             .unwrap_or(Checksum::BetweenHosts),
         encrypt: get("WEFT_ENCRYPT").flag()?.unwrap_or(false),
+        congestion: get("WEFT_TCP_CONGESTION").text.map(Arc::from),
         key: get("WEFT_KEY_FILE").secret()?,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,

@@ -24,6 +24,7 @@ fn endpoint() -> Arc<Endpoint> {
         give_up: Duration::from_secs(3),
         checksum: Checksum::All,
         encrypt: false,
+        congestion: None,
         job_key: Arc::default(),
         line_bps: 0,
         plane: None,

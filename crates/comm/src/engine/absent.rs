@@ -79,7 +79,7 @@ impl Engine {
     fn ask_after(&mut self, home: Home) {
         let hello = Hello { home, asks: true, ..self.hello() };
         let from = (self.config.address, 0);
-        let stream = tcp::connect(from, home.address, self.config.dscp, None);
+        let stream = tcp::connect(from, home.address, self.brief(self.config.dscp));
         let token = stream.and_then(|stream| {
             let mut connection = Connection::new(stream, Role::Asks { home }, self.now);
             connection.small.extend_from_slice(&hello.encode());

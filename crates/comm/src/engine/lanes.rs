@@ -11,6 +11,7 @@ use super::{Engine, random, read};
 use crate::error::{explain, is_local};
 use crate::notes::Carrier;
 use crate::statistics::Place;
+use crate::tcp::Traits;
 use crate::wire::{Hello, NONCE, Nonce, PROOF, WireError};
 use crate::{CommError, tcp};
 use std::io;
@@ -197,6 +198,11 @@ impl Engine {
         }
     }
 
+    /// Of a connection that carries few words.
+    pub(super) fn brief(&self, dscp: u8) -> Traits<'_> {
+        Traits { dscp, pace: None, congestion: self.config.congestion.as_deref() }
+    }
+
     /// A hello of this endpoint that asks for nothing yet.
     pub(super) fn hello(&self) -> Hello {
         Hello {
@@ -250,6 +256,9 @@ impl Engine {
         };
         let end = &sending.ends[usize::from(this.way.member)];
         let (to, host, dscp) = (end.address, end.host, sending.dscp);
+        let own = sending.stays.then_some(tcp::WITHIN_HOST);
+        let congestion = self.config.congestion.as_deref().or(own);
+        let traits = Traits { dscp, pace: None, congestion };
         let member = this.way.member;
         let address = self.members.address(member);
         let at = match (end.dst, self.members.planning(member)) {
@@ -261,7 +270,7 @@ impl Engine {
         let mut tries = 0;
         let stream = loop {
             let port = this.way.port(this.spare);
-            match tcp::connect((address, port), at, dscp, this.way.pace) {
+            match tcp::connect((address, port), at, Traits { pace: this.way.pace, ..traits }) {
                 Err(error) if tcp::is_taken(&error) && port > 0 && tries < most => {
                     tries += 1;
                     this.spare = this.spare.wrapping_add(1);

@@ -103,6 +103,16 @@ pub(crate) fn fit(configs: &[EndpointConfig]) -> Result<(), CommError> {
     Ok(())
 }
 
+/// Whether the system has this congestion control for NIC `name`.
+fn is_there(name: &str, congestion: &str) -> Result<(), CommError> {
+    tcp::try_congestion(congestion).map_err(|error| {
+        CommError::Invalid(format!(
+            "{name}: TCP congestion control {congestion}: {error}; use one of sysctl \
+             net.ipv4.tcp_allowed_congestion_control"
+        ))
+    })
+}
+
 impl Members {
     /// Listens at all of them. What they have in common is as the first says.
     pub(super) fn open(configs: &[EndpointConfig]) -> Result<(Members, EndpointConfig), CommError> {
@@ -112,6 +122,8 @@ impl Members {
         let rated = configs.iter().all(|one| one.line_bps > 0);
         let all = configs.iter().zip(0..).map(|(config, number)| {
             let EndpointConfig { name, address, listen, dscp, plane, plan, .. } = config;
+            let congestion = config.congestion.as_deref();
+            congestion.map_or(Ok(()), |congestion| is_there(name, congestion))?;
             if *dscp > 63 {
                 return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
             }
@@ -121,7 +133,8 @@ impl Members {
             // Peers choose among its addresses: with them their path.
             let by_path = plan.as_ref().is_some_and(|plan| !plan.path_addresses.is_empty());
             let at = if by_path { Ipv4Addr::UNSPECIFIED } else { *address };
-            let listener = tcp::listen(at, listen, *dscp);
+            let listener =
+                tcp::listen(at, listen, tcp::Traits { dscp: *dscp, pace: None, congestion });
             let listener = listener.map_err(|error| CommError::system(place, &error))?;
             let port = listener.local_addr().map(|local| local.port());
             Ok(Member {
@@ -336,6 +349,7 @@ mod tests {
             give_up: Duration::from_secs(30),
             checksum: Checksum::None,
             encrypt: false,
+            congestion: None,
             job_key: std::sync::Arc::default(),
             line_bps: gbps * 1_000_000_000,
             plane: None,

@@ -114,7 +114,7 @@ impl Engine {
         self.fail_sending(number, CommError::system(what, error), None);
         let sealed = self.config.encrypt;
         let hello = Hello { channel, listener, over: true, sealed, dscp, ..self.hello() };
-        let stream = tcp::connect((self.config.address, 0), peer.address, dscp, None);
+        let stream = tcp::connect((self.config.address, 0), peer.address, self.brief(dscp));
         let until = self.now + super::LAST;
         let role = Role::Leaving { until, shut: false };
         let Ok(mut connection) = stream.map(|it| Connection::new(it, role, self.now)) else {

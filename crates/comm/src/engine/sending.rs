@@ -33,6 +33,8 @@ pub(super) struct Sending {
     pub(super) half: SendHalf<Arc<Status>>,
     /// Whether data goes by RDMA.
     pub(super) roce: bool,
+    /// Whether the peer is on this host.
+    pub(super) stays: bool,
     pub(super) lanes: Vec<Lane>,
     /// By NIC and key.
     pub(super) by_key: FxHashMap<(u8, Key), u16>,
@@ -140,6 +142,7 @@ impl Engine {
             state,
             half,
             roce,
+            stays,
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
             turn: 0,

@@ -40,9 +40,6 @@ pub(crate) fn start(
 ) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
     let (mut members, config) = Members::open(&configs)?;
     let name = &config.name;
-    if config.dscp > 63 {
-        return Err(CommError::Invalid(format!("{name}: DSCP {}; it is 0 to 63", config.dscp)));
-    }
     let spread = EvenSplit::new(&config)?;
     let (nics, notice) = rdma::open(&configs)?;
     let system = |what: String| move |error: io::Error| CommError::system(&what, &error);

@@ -1,7 +1,8 @@
 //! What a connection brings, put where it belongs.
 //!
 //! The rest of a body is read straight into its memory. Headers, small bodies and what comes with
-//! them go over a small buffer, since a system call a message would cost more than a copy.
+//! them go over a small buffer, since a system call a message would cost more than a copy. Between long bodies
+//! a header is read alone, and nothing is copied.
 
 use crate::memory::Span;
 use crate::wire::{HEADER, Header, Kind, MOST_BODY, WireError};
@@ -35,6 +36,8 @@ pub struct Inflow {
     from: usize,
     to: usize,
     open: Option<Open>,
+    /// The last body was long.
+    long: bool,
     /// What is here of a body that is no payload.
     here: Box<[u8; MOST_BODY]>,
 }
@@ -59,7 +62,7 @@ enum Body {
 impl Default for Inflow {
     fn default() -> Self {
         let (stage, here) = (Box::new([0; STAGE]), Box::new([0; MOST_BODY]));
-        Inflow { stage, from: 0, to: 0, open: None, here }
+        Inflow { stage, from: 0, to: 0, open: None, long: false, here }
     }
 }
 
@@ -88,7 +91,11 @@ impl Inflow {
         self.stage.copy_within(self.from..self.to, 0);
         self.to -= self.from;
         self.from = 0;
-        let end = if rest.len() > LONG { self.to + HEADER } else { STAGE };
+        let end = match &self.open {
+            None if self.long && self.to < HEADER => HEADER,
+            Some(_) if rest.len() > LONG => self.to + HEADER,
+            _ => STAGE,
+        };
         (rest, &mut self.stage[self.to..end])
     }
 
@@ -114,6 +121,7 @@ impl Inflow {
                     return Ok(());
                 };
                 let header = Header::decode(bytes)?;
+                self.long = header.len as usize > LONG;
                 self.from += HEADER;
                 let body = if header.kind == Kind::Data {
                     let all = sink.begin(&header)?;

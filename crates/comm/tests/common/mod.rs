@@ -30,6 +30,7 @@ pub(crate) fn config(last: u8) -> EndpointConfig {
         give_up: Duration::from_secs(4),
         checksum: Checksum::None,
         encrypt: false,
+        congestion: None,
         job_key: Arc::default(),
         line_bps: 0,
         plane: None,
