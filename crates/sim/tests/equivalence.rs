@@ -4,11 +4,11 @@
 use crate::common::compare::{but_events, difference};
 use crate::common::random::{Kind, must_finish, setup};
 use crate::common::{LINK, Setup, messages};
-use weft_fabric::{Clos, FailureKind};
+use weft_fabric::{Clos, FailureKind, Link};
 use weft_sim::{Outcome, PortResult};
 use weft_transport::RecoveryConfig;
 use weft_trial::prelude::*;
-use weft_units::{PortId, Time};
+use weft_units::{PortId, Rate, Time};
 
 const CASES: u32 = 256;
 const ANY: &[Kind] = Kind::ALL;
@@ -111,6 +111,15 @@ fn check_switches(setup: &Setup, outcome: &Outcome) {
 fn a_switch_with_very_many_links() {
     let far: Vec<_> = (0..8).map(|host| (host, 8192 + host, 4_000)).collect();
     let setup = Setup::new(Clos::leaf_spine(2, 1, 8192, LINK), messages(16_384, &far));
+    assert_eq!(difference(&setup.try_run(), &setup.run_by_time()), None);
+}
+
+/// Words of a switch's window have numbers for 32,768 events: 32 hosts send and acknowledge more in 4 us.
+#[test]
+fn a_window_with_very_many_events() {
+    let fast = Link { rate: Rate::gbps(8000), delay: Time::us(4) };
+    let ring: Vec<_> = (0..32).map(|host| (host, (host + 1) % 32, 12_000_000)).collect();
+    let setup = Setup::new(Clos::leaf_spine(2, 1, 32, fast), messages(64, &ring));
     assert_eq!(difference(&setup.try_run(), &setup.run_by_time()), None);
 }
 
