@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -480,9 +481,9 @@ def test_chunks_go_around_a_link_that_fails(tmp_path: Path, rules: Rules, how: s
     bed = tmp_path / "bed.toml"
     bed.write_text(CLUSTER.format(spines=4, hosts=2, uplink="100Mbps"))
     workload, fail = "all-to-all:size=2MB", "leaf-0:spine-1@30%"
-    slowdowns = []
+    slowdowns: list[float] = []
     # Whatever else the machine does makes a run late: one of three has to be in time.
-    while len(slowdowns) < 3 and not any(slowdown < 2.5 for slowdown in slowdowns):
+    while len(slowdowns) < 3 and min(slowdowns, default=math.inf) >= 2.5:
         row = measured(bed, "twill", workload, fail=fail, how=how, rules=rules)
         assert row["time_outs"] > 0
         assert row["remaps"] > 0

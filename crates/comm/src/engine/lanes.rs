@@ -258,7 +258,7 @@ impl Engine {
         let (to, host, dscp) = (end.address, end.host, sending.dscp);
         let own = sending.stays.then_some(tcp::WITHIN_HOST);
         let congestion = self.config.congestion.as_deref().or(own);
-        let traits = Traits { dscp, pace: None, congestion };
+        let traits = Traits { dscp, pace: this.way.pace, congestion };
         let member = this.way.member;
         let address = self.members.address(member);
         let at = match (end.dst, self.members.planning(member)) {
@@ -270,7 +270,7 @@ impl Engine {
         let mut tries = 0;
         let stream = loop {
             let port = this.way.port(this.spare);
-            match tcp::connect((address, port), at, Traits { pace: this.way.pace, ..traits }) {
+            match tcp::connect((address, port), at, traits) {
                 Err(error) if tcp::is_taken(&error) && port > 0 && tries < most => {
                     tries += 1;
                     this.spare = this.spare.wrapping_add(1);
