@@ -18,6 +18,12 @@ impl QueuePorts {
     /// it is done.
     #[inline(always)]
     pub(super) fn mark(&mut self, now: Time, port: OutPort, packet: &mut Packet) {
+        self.mark_behind(self.queued(now, port), port, packet);
+    }
+
+    /// As [`QueuePorts::mark`], where the queue takes so long.
+    #[inline(always)]
+    pub(super) fn mark_behind(&mut self, backlog: Time, port: OutPort, packet: &mut Packet) {
         if !self.marks_joining {
             return;
         }
@@ -25,7 +31,7 @@ impl QueuePorts {
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
         // The kind comes second: which comes next is hard to predict.
-        if limits.marks(self.queued(now, port), bits) && !packet.is(self.unmarked) {
+        if limits.marks(backlog, bits) && !packet.is(self.unmarked) {
             packet.mark();
             self.records[port].mark();
         }

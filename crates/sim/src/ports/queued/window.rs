@@ -8,7 +8,6 @@ use crate::event::{Class, Event};
 use crate::packet::{Packet, flag};
 use crate::partition::{Exit, OutPort, OwnSwitch};
 use crate::ports::interface::Window;
-use crate::ports::limits::mark_bits;
 use crate::queue::{EventQueue, Row};
 use weft_units::Time;
 
@@ -225,9 +224,9 @@ impl QueuePorts {
                 window.count(at);
                 queue.told = false;
                 if let Some(entry) = self.waiting.pop(&mut queue.data) {
-                    let time = queue.line.wire.time(u32::from(entry.packet().size));
-                    queue.waiting -= time;
-                    queue.serve(at, port, (entry, time), None, out);
+                    let size = queue.line.wire.time(u32::from(entry.packet().size));
+                    queue.waiting -= size;
+                    queue.serve(at, port, (entry, size), None, out);
                 }
             }
             return;
@@ -248,7 +247,7 @@ impl QueuePorts {
     #[inline(always)]
     fn joins(&mut self, event: &Event, port: OutPort, ingress: impl Fn(&Event) -> OutPort) -> bool {
         let (now, mut packet) = (event.time, event.packet());
-        let queue = &mut self.ports[port];
+        let queue = &self.ports[port];
         let in_order = queue.is_in_order() && !packet.is(self.ahead | flag::PFC);
         let (backlog, size) = (now.until(queue.busy_until + queue.waiting), packet.size);
         if !(self.knows_departures && in_order && queue.told && backlog > Time::ZERO) {
@@ -259,12 +258,8 @@ impl QueuePorts {
         if !limits.fits(backlog, time) {
             return false;
         }
-        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        // No marks of packets that leave: those departures are not known.
-        if limits.marks(backlog, bits) && !packet.is(self.unmarked) {
-            packet.mark();
-            self.records[port].mark();
-        }
+        self.mark_behind(backlog, port, &mut packet);
+        let queue = &mut self.ports[port];
         queue.count(size, backlog + time);
         queue.waiting += time;
         self.waiting.push(&mut queue.data, Entry::new(packet, ingress(event)));
