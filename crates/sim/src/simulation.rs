@@ -152,8 +152,8 @@ pub fn useful_threads(config: &RunConfig) -> u32 {
     }
 }
 
-/// About a tenth of a second on one core. Systems take some hundredths to notice that two busy
-/// threads should have a core each.
+/// About a tenth of a second on one core: where others use the cores as well, threads that must meet cost more than they
+/// gain, and less than that nobody waits for.
 const WORTH_A_THREAD: u64 = 3_000_000;
 
 /// How much there is to do in a run, if every packet leaves once: the least that it takes.

@@ -281,3 +281,15 @@ fn queue_pairs_open_in_time() {
     let outcome = check("single bytes", &setup, every_cut(&clos, 0));
     assert_eq!(outcome.totals.packets, 200);
 }
+
+/// Threads keep to their cores for a while: the one that called is let go when the run is over, however short it was.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_on_two_threads_leaves_its_caller_free() {
+    let allowed = || nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
+    let clos = Clos::leaf_spine(4, 2, 2, LINK);
+    let setup = Setup::new(clos, permutation(&clos, 5_000));
+    let before = allowed();
+    assert!(setup.run_in(4, 2).is_ok());
+    assert_eq!(allowed(), before);
+}

@@ -9,6 +9,7 @@
 //! through. The last thread to finish an epoch plans the next. Nobody ever waits for a lock:
 //! a partition is claimed by one thread, and mail lies in one of two halves that take turns.
 
+mod cores;
 mod gate;
 mod watch;
 
@@ -18,6 +19,7 @@ use crate::mail::Mail;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::World;
+use cores::Cores;
 use gate::{Alarm, Gate, UNHARMED, lock};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -38,13 +40,14 @@ where
 {
     let crew = Crew::new(engines, world, threads, cancel);
     let threads = crew.shares.len();
+    let cores = Cores::for_threads(threads);
     // The one place in the core with threads: they share nothing but what is above.
     #[expect(clippy::disallowed_methods, reason = "the outcome does not depend on them")]
     std::thread::scope(|scope| {
-        let crew = &crew;
-        let others = (1..threads).map(|thread| scope.spawn(move || crew.work(thread)));
+        let (crew, cores) = (&crew, &cores);
+        let others = (1..threads).map(|thread| scope.spawn(move || crew.work(thread, cores)));
         let others: Vec<_> = others.collect();
-        crew.work(0);
+        crew.work(0, cores);
         for other in others {
             // The panic of another thread goes on in this one, with its own words.
             other.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -175,12 +178,14 @@ where
     }
 
     /// What one thread does from the beginning to the end.
-    fn work(&self, thread: usize) {
+    fn work(&self, thread: usize, cores: &Cores) {
         let _alarm = Alarm(&self.gate);
+        let mut hold = cores.hold(thread);
         while self.gate.pass(|| self.plan()) {
             if self.epoch.over.load(Ordering::Relaxed) {
                 return;
             }
+            hold.check();
             for share in self.shares[thread..].iter().chain(&self.shares[..thread]) {
                 while let Some(partition) = share.claim() {
                     self.advance(partition);
