@@ -5,6 +5,7 @@
 use super::shared::{Coming, Ingress, Memory, Rules, headroom, set_aside};
 use crate::config::RunConfig;
 use crate::partition::{OutPort, OwnSwitch, Partition, Partitioning};
+use std::cell::Cell;
 use weft_fabric::Node;
 use weft_units::{IdVec, Time};
 
@@ -20,11 +21,15 @@ pub(super) struct Commons {
     overflowed: bool,
     /// Scratch.
     coming: Coming,
+    /// Scratch: bytes, by ingress of a switch.
+    freed: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct Common {
     memory: Memory,
+    /// Its first port, and how many there are.
+    ports: (OutPort, u32),
     /// What is in memory, and what has left without being noted.
     leaving: Vec<Leaving>,
     /// At this length it is time to note what has left.
@@ -57,7 +62,9 @@ impl Commons {
             let aside = |pfc| set_aside(fabric, failures, *switch, packet, &pfc);
             let aside = pfc.map_or(0, aside);
             let memory = Memory::new(&config.switch, aside);
-            Common { memory, leaving: Vec::new(), long: SHORT, spared: Vec::new() }
+            let ports = fabric.ports_of(*switch);
+            let ports = (partitioning.ports[ports.first].own, ports.count);
+            Common { memory, ports, leaving: Vec::new(), long: SHORT, spared: Vec::new() }
         });
         Commons {
             rules: Rules::new(&config.switch),
@@ -66,6 +73,7 @@ impl Commons {
             switches: switches.collect(),
             overflowed: false,
             coming: Coming::new(partition.ports.len()),
+            freed: Vec::new(),
         }
     }
 
@@ -154,14 +162,25 @@ impl Commons {
     /// Notes what has left `switch`.
     #[cold]
     fn free_departed(&mut self, now: Time, switch: OwnSwitch) {
-        let Common { memory, leaving, long, .. } = &mut self.switches[switch];
-        leaving.retain(|&(at, ingress, size)| {
-            let left = at < now;
-            if left {
-                self.rules.release(memory, &mut self.ingress[ingress], u64::from(size));
-            }
-            !left
-        });
+        let Common { memory, ports: (first, ports), leaving, long, .. } =
+            &mut self.switches[switch];
+        self.freed.clear();
+        self.freed.resize(*ports as usize, 0);
+        let (packets, freed) =
+            (Cell::from_mut(&mut leaving[..]).as_slice_of_cells(), &mut self.freed[..]);
+        let mut kept = 0;
+        for packet in packets {
+            // Without a jump that depends on the packet.
+            let (at, ingress, size) = packet.get();
+            let left = u64::from(at < now);
+            freed[(ingress.0 - first.0) as usize] += u64::from(size) * left;
+            packets[kept].set(packet.get());
+            kept += 1 - left as usize;
+        }
+        leaving.truncate(kept);
+        for (ingress, bytes) in (first.0..).map(OutPort).zip(&self.freed) {
+            self.rules.release(memory, &mut self.ingress[ingress], *bytes);
+        }
         *long = SHORT.max(2 * leaving.len());
     }
 
