@@ -118,7 +118,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn goes_by_port(&mut self, switch: OwnSwitch, window: &Window, events: &[Event]) -> bool {
         let switches = &self.switches;
         let arrivals = events.iter().filter(|event| is_arrival::<P>(event));
-        let arrivals = arrivals.map(|event| (switches.ingress(event), event.packet()));
+        let arrivals = arrivals.map(|event| (switches.ingress(event), event));
         self.ports.are_independent(window, switch, arrivals)
     }
 

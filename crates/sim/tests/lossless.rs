@@ -1,11 +1,14 @@
 //! Buffers: PFC loses nothing under any incast, per-port buffers drop, and a shared buffer
 //! holds each queue to its dynamic threshold.
 
+use crate::common::compare::confirmed;
 use crate::common::random::{clos, packet};
-use crate::common::{LINK, Setup, dctcp, incast, messages, pattern};
+use crate::common::{LINK, Setup, all_to_all, dctcp, incast, messages, pattern};
+use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failures};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, PfcConfig, ProbeConfig};
+use weft_transport::FixedRateConfig;
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern};
@@ -97,6 +100,21 @@ fn too_little_headroom_drops() {
         let totals = lossless(setup.clone(), pfc, 30_000).run().totals;
         assert!(totals.drops >= drops && (drops > 0 || totals.drops == 0), "{totals:?}");
         assert!(totals.pauses > 10, "it pauses all the same: {totals:?}");
+    }
+}
+
+/// Ingresses near their thresholds nearly all the time, fixed and dynamic ones: whether somebody is paused in a window
+/// depends on what leaves in it, and on which ports are held meanwhile.
+#[test]
+fn whether_a_window_is_calm_depends_on_what_leaves() {
+    let clos = Clos::fat_tree(8, LINK);
+    let spray = SchemeConfig::read("spray-label", &[]).unwrap();
+    for (threshold, shared) in [(Some(8_000), 0), (None, 12_000)] {
+        let pfc = PfcConfig { threshold, alpha: 64.0, reserve: 0, ..PFC };
+        let mut setup = Setup::new(clos, all_to_all(&clos, 6_000)).under(spray.clone());
+        setup.transport.congestion = FixedRateConfig { rate: None }.into();
+        let outcome = confirmed(&lossless(setup, pfc, shared)).unwrap();
+        assert!(outcome.totals.pauses > 60 && outcome.totals.drops == 0, "{:?}", outcome.totals);
     }
 }
 

@@ -233,13 +233,13 @@ impl Ports for FifoPorts {
     }
 
     #[inline(always)]
-    fn are_independent(
+    fn are_independent<'e>(
         &mut self,
         window: &Window,
         switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, Packet)>,
+        arrivals: impl Iterator<Item = (OutPort, &'e Event)> + Clone,
     ) -> bool {
-        let arrivals = arrivals.map(|(ingress, packet)| (ingress, packet.size));
+        let arrivals = arrivals.map(|(ingress, event)| (ingress, event.packet().size));
         let commons = self.commons.as_mut();
         commons.is_none_or(|commons| commons.admit_all(window.start, switch, arrivals))
     }

@@ -71,11 +71,11 @@ pub trait Ports {
     fn take_windows(&self) -> bool;
     /// Whether nothing but what comes for a port makes a difference to it in `window`, given all that
     /// comes to its switch, by these ingresses: if so, the switch takes that in.
-    fn are_independent(
+    fn are_independent<'e>(
         &mut self,
         window: &Window,
         switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, Packet)>,
+        arrivals: impl Iterator<Item = (OutPort, &'e Event)> + Clone,
     ) -> bool;
     /// Handles what a window has for a switch's `port`, in its order, if that depends on no other:
     /// arrivals, as [`Ports::forward`] does, and its own `Transmitted` events. Links are at least as

@@ -13,8 +13,9 @@
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
 use crate::partition::OutPort;
+use crate::ports::interface::Window;
 use weft_fabric::{Fabric, Failures};
-use weft_units::{IdVec, PortId, SwitchId};
+use weft_units::{IdVec, PortId, SwitchId, Time};
 
 /// A PFC frame on the wire.
 pub(super) const PAUSE_FRAME_BYTES: u16 = 64;
@@ -79,6 +80,94 @@ impl Coming {
     }
 }
 
+/// What comes to a switch in a window and what leaves it, by ingress: the window is cut into slices.
+#[derive(Debug, Default)]
+pub(super) struct Slices {
+    start: Time,
+    end: Time,
+    /// A slice is so long, in picoseconds: a power of two.
+    shift: u32,
+    /// The first port of the switch.
+    first: OutPort,
+    /// By port of the switch.
+    traffic: Vec<Traffic>,
+}
+
+/// Slices of a window: at most so many.
+const SLICES: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+struct Traffic {
+    /// Bytes that come by it as an ingress, by slice.
+    come: [u32; SLICES],
+    /// What of such bytes leaves.
+    gone: [u32; SLICES],
+    /// The most that there is of them at once.
+    most: u64,
+    /// Until when it is free to send.
+    free_until: Time,
+}
+
+impl Slices {
+    /// Nothing yet, in `window`, of a switch's ports: the first one, and how many there are.
+    pub(super) fn start(&mut self, window: &Window, (first, ports): (OutPort, u32)) {
+        (self.start, self.end, self.first) = (window.start, window.end, first);
+        let last = window.end.0 - window.start.0 - 1;
+        self.shift = (u64::BITS - last.leading_zeros()).saturating_sub(SLICES.ilog2());
+        let none = [0; SLICES];
+        self.traffic.clear();
+        let nothing = Traffic { come: none, gone: none, most: 0, free_until: window.end };
+        self.traffic.resize(ports as usize, nothing);
+    }
+    #[inline(always)]
+    fn slice(&self, at: Time) -> usize {
+        ((at - self.start).0 >> self.shift) as usize % SLICES
+    }
+    #[inline(always)]
+    fn of(&mut self, port: OutPort) -> &mut Traffic {
+        &mut self.traffic[(port.0 - self.first.0) as usize]
+    }
+    /// Nothing more begins to leave by `port` from then on, for sure.
+    pub(super) fn hold(&mut self, from: Time, port: OutPort) {
+        let traffic = self.of(port);
+        traffic.free_until = from.min(traffic.free_until);
+    }
+    /// Until when `port` is free to send.
+    #[inline(always)]
+    pub(super) fn free_until(&mut self, port: OutPort) -> Time {
+        self.of(port).free_until
+    }
+    /// So many bytes come by `ingress`.
+    #[inline(always)]
+    pub(super) fn come(&mut self, at: Time, ingress: OutPort, size: u16) {
+        let slice = self.slice(at);
+        self.of(ingress).come[slice] += u32::from(size);
+    }
+    /// So many bytes that came by `ingress` leave, if that is in the window.
+    #[inline(always)]
+    pub(super) fn go(&mut self, at: Time, ingress: OutPort, size: u16) {
+        let slice = self.slice(at);
+        let place = ingress.0.wrapping_sub(self.first.0) as usize;
+        if at < self.end
+            && let Some(traffic) = self.traffic.get_mut(place)
+        {
+            traffic.gone[slice] += u32::from(size);
+        }
+    }
+    /// The most that `ingress` holds in the window, if it has `held` bytes at first: in each slice all comes before
+    /// anything leaves.
+    fn add_up(&mut self, ingress: OutPort, mut held: u64) -> u64 {
+        let Traffic { come, gone, most, .. } = self.of(ingress);
+        *most = held;
+        for (come, gone) in come.iter().zip(gone) {
+            held += u64::from(*come);
+            *most = held.max(*most);
+            held -= u64::from(*gone);
+        }
+        *most
+    }
+}
+
 /// Memory of one switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
@@ -89,6 +178,18 @@ pub(super) struct Memory {
     used: u64,
     /// All bytes in the switch.
     pub(super) total: u64,
+}
+
+/// Takes in what several ingresses have to come, with which so much of the shared part is in use.
+fn take_in(
+    memory: &mut Memory,
+    ingresses: &mut impl Ingresses,
+    coming: &[(OutPort, u64)],
+    used: u64,
+) {
+    coming.iter().for_each(|(port, bytes)| ingresses.get_mut(*port).held += bytes);
+    memory.used = used;
+    memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
 }
 
 /// Bytes as a number to multiply. Processors turn signed integers into it with one instruction.
@@ -166,7 +267,8 @@ impl Rules {
         let shared_after = (ingress.held + size).saturating_sub(pfc.reserve);
         let shared_now = ingress.held.saturating_sub(pfc.reserve);
         let extra = shared_after - shared_now;
-        let free = memory.shared - memory.used;
+        // What has left and is not noted may be more than there is.
+        let free = memory.shared.saturating_sub(memory.used);
         let fits = extra <= free && is_below(pfc, shared_after, free);
         let room = ingress.over == 0 && (extra == 0 || fits);
         if room {
@@ -202,9 +304,38 @@ impl Rules {
         };
         let room = coming.iter().all(fits);
         if room {
-            coming.iter().for_each(|(port, bytes)| ingresses.get_mut(*port).held += bytes);
-            memory.used = used;
-            memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
+            take_in(memory, ingresses, coming, used);
+        }
+        room
+    }
+
+    /// The same, where what leaves meanwhile makes room for what comes by the same ingress.
+    pub(super) fn take_in_meanwhile(
+        &self,
+        memory: &mut Memory,
+        ingresses: &mut impl Ingresses,
+        coming: &[(OutPort, u64)],
+        slices: &mut Slices,
+    ) -> bool {
+        let Some(pfc) = &self.pfc else { return false };
+        let shared = |held: u64| held.saturating_sub(pfc.reserve);
+        // With all that comes, and at most at once.
+        let (mut used, mut most) = (memory.used, memory.used);
+        for (port, bytes) in coming {
+            let held = ingresses.get(*port).held;
+            let (before, with_all) = (shared(held), shared(held + bytes));
+            used += with_all - before;
+            if with_all > 0 {
+                most += shared(slices.add_up(*port, held)) - before;
+            }
+        }
+        let Some(free) = memory.shared.checked_sub(most) else { return false };
+        let room = coming.iter().all(|(port, _)| {
+            let most = shared(slices.of(*port).most);
+            ingresses.get(*port).over == 0 && (most == 0 || is_below(pfc, most, free))
+        });
+        if room {
+            take_in(memory, ingresses, coming, used);
         }
         room
     }

@@ -4,6 +4,7 @@
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
+mod calm;
 mod leaving;
 mod list;
 mod marking;
@@ -16,7 +17,7 @@ mod window;
 use super::interface::{Ports, Ready, Window};
 use super::limits::{Limits, is_last_hop, unmarked};
 use super::record::Record;
-use super::shared::{Admission, Coming, Memory, Rules, set_aside};
+use super::shared::{Admission, Coming, Memory, Rules, Slices, set_aside};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
 use crate::event::Event;
@@ -71,6 +72,7 @@ pub struct QueuePorts {
     /// Scratch: of a switch that takes in a window.
     ends: Ends,
     coming: Coming,
+    slices: Slices,
     /// For ports whose rates change.
     switch: SwitchConfig,
     packet: PacketConfig,
@@ -91,8 +93,11 @@ impl QueuePorts {
         let switches = partition.switches.iter().map(|switch| {
             let aside = |pfc| set_aside(fabric, &config.failures, *switch, packet, &pfc);
             let memory = Memory::new(&config.switch, config.switch.pfc.map_or(0, aside));
-            let most_leaving = 2 * fabric.ports_of(*switch).count as usize;
-            Shared { memory, leaving: Vec::new(), most_leaving, pausing: 0 }
+            let ports = fabric.ports_of(*switch);
+            let first = partitioning.ports[ports.first].own;
+            let most_leaving = 2 * ports.count as usize;
+            let ports = (first, ports.count);
+            Shared { memory, ports, leaving: Vec::new(), most_leaving, pausing: 0 }
         });
         let SwitchConfig { ecn, mark, trim, whole_packets, .. } = config.switch;
         let rules = Rules::new(&config.switch);
@@ -123,6 +128,7 @@ impl QueuePorts {
             pauses_sent: 0,
             ends: Ends::default(),
             coming: Coming::new(partition.ports.len()),
+            slices: Slices::default(),
             switch: config.switch,
             packet: config.packet,
         }
@@ -380,11 +386,11 @@ impl Ports for QueuePorts {
         !self.trimming.as_ref().is_some_and(Trimming::returns)
     }
 
-    fn are_independent(
+    fn are_independent<'e>(
         &mut self,
         window: &Window,
         switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, Packet)>,
+        arrivals: impl Iterator<Item = (OutPort, &'e Event)> + Clone,
     ) -> bool {
         !self.accounts || self.is_calm(window, switch, arrivals)
     }

@@ -3,9 +3,8 @@
 use super::window::Outlet;
 use super::{QueuePorts, Queued, SPARED};
 use crate::event::{Class, Event};
-use crate::packet::{Packet, flag};
+use crate::packet::Packet;
 use crate::partition::{OutPort, OwnSwitch};
-use crate::ports::interface::Window;
 use crate::ports::shared::{Ingress, Ingresses, PAUSE_FRAME_BYTES};
 use weft_units::{IdVec, Time};
 
@@ -52,31 +51,8 @@ impl QueuePorts {
         self.note_departed(switch, until, |ports, ingress| ports.tell(now, ingress, out));
     }
 
-    /// Whether nobody asks `switch` for a pause before `window` is over, nor waits for the end of one,
-    /// whatever the order of what comes. If so it takes that into its memory.
-    pub(super) fn is_calm(
-        &mut self,
-        window: &Window,
-        switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, Packet)>,
-    ) -> bool {
-        let shared = &self.switches[switch];
-        if !self.rules.is_lossless() || shared.pausing > 0 || !self.shut.is_empty() {
-            return false;
-        }
-        if shared.leaving.len() >= shared.most_leaving {
-            // Nobody waits for the end of a pause.
-            self.note_departed(switch, window.start, |_, _| ());
-        }
-        let spared = flag::PFC | self.spared;
-        let arrivals = arrivals.filter(|(_, packet)| !packet.is(spared));
-        self.coming.add_up(arrivals.map(|(ingress, packet)| (ingress, packet.size)));
-        let memory = &mut self.switches[switch].memory;
-        self.rules.take_in_all(memory, &mut self.ports, &self.coming.bytes)
-    }
-
     /// Notes what has left `switch` before `until`, and tells `resume` of ingresses whose pause that ends.
-    fn note_departed(
+    pub(super) fn note_departed(
         &mut self,
         switch: OwnSwitch,
         until: Time,

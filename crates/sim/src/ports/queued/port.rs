@@ -15,6 +15,8 @@ use weft_units::{PortId, Time};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) memory: Memory,
+    /// Its first port, and how many there are.
+    pub(super) ports: (OutPort, u32),
     /// What is on the wire, and what has left without being noted.
     pub(super) leaving: Vec<Leaving>,
     /// How many of them are noted at last, whoever asks.

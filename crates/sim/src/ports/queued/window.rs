@@ -217,19 +217,12 @@ impl QueuePorts {
     /// no other.
     #[inline(always)]
     fn go_on<O: Outlet>(&mut self, time: Time, port: OutPort, window: &mut Window, out: &mut O) {
-        let queue = &mut self.ports[port];
-        if self.knows_departures && !self.accounts && queue.is_in_order() {
-            while queue.told && queue.busy_until < time {
-                let at = queue.busy_until;
-                window.count(at);
-                queue.told = false;
-                if let Some(entry) = self.waiting.pop(&mut queue.data) {
-                    let size = queue.line.wire.time(u32::from(entry.packet().size));
-                    queue.waiting -= size;
-                    queue.serve(at, port, (entry, size), None, out);
-                }
-            }
-            return;
+        let queue = &self.ports[port];
+        if self.knows_departures && queue.is_in_order() {
+            return match self.accounts {
+                false => self.drain::<false, O>(time, port, window, out),
+                true => self.drain::<true, O>(time, port, window, out),
+            };
         }
         loop {
             let queue = &self.ports[port];
@@ -239,6 +232,37 @@ impl QueuePorts {
             }
             window.count(at);
             self.ended(at, port, out);
+        }
+    }
+
+    /// The same, where all leaves in the order in which it has come, and nothing holds it back; `ACCOUNTS`: packets are
+    /// in the memory of the switch.
+    #[inline(always)]
+    fn drain<const ACCOUNTS: bool, O: Outlet>(
+        &mut self,
+        time: Time,
+        port: OutPort,
+        window: &mut Window,
+        out: &mut O,
+    ) {
+        let mut queue = &mut self.ports[port];
+        while queue.told && queue.busy_until < time {
+            let at = queue.busy_until;
+            window.count(at);
+            queue.told = false;
+            let switch = OwnSwitch(queue.switch);
+            if ACCOUNTS && queue.service_size > 0 {
+                let (size, ingress) = (queue.service_size, queue.service_ingress);
+                queue.service_size = 0;
+                self.release(switch, ingress, size);
+                queue = &mut self.ports[port];
+            }
+            if let Some(entry) = self.waiting.pop(&mut queue.data) {
+                let size = queue.line.wire.time(u32::from(entry.packet().size));
+                queue.waiting -= size;
+                let shared = if ACCOUNTS { Some(&mut self.switches[switch]) } else { None };
+                queue.serve(at, port, (entry, size), shared, out);
+            }
         }
     }
 
