@@ -147,6 +147,7 @@ soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (
 torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, PyTorch's own tests, training on a test bed (root; 1.3 GB)
 	$(TORCH)/bin/python -m pytest -q tests/pytorch
 	$(TORCH)/bin/python bench/torch_suite.py --keep
+	$(TORCH)/bin/python bench/torch_speed.py --keep
 	$(TORCH)/bin/python bench/ddp.py --keep
 
 $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
