@@ -1,8 +1,10 @@
-"""The NCCL plugin beside plain sockets, over loopback: `weft bench-net` with each, in turn.
+"""The NCCL plugin beside plain sockets, on one machine: `weft bench-net` with each, in turn.
 
 Ways: the plugin without a plan, the same encrypted, and sockets whose bytes the asking thread
-moves. Each has its wall time and its processor time (both ranks, less what a run of eight bytes
-takes). One record in bench/records/sockets, and the table of docs/nccl.md from it.
+moves. Each has its wall time and its processor time (all ranks, less what a run of eight bytes
+takes). Ranks talk over loopback, or half of them are in a network namespace of its own each, with
+a veth pair between (`--link veth`, root). One record in bench/records/sockets, and the table of
+docs/nccl.md from it.
 """
 
 from __future__ import annotations
@@ -14,22 +16,26 @@ import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import record
 
+from weft.testbed import system
+
 RECORDS = Path(__file__).parent / "records" / "sockets"
 CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 OPERATIONS = ("all-reduce", "sendrecv", "all-to-all")
-RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12}
+RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12, "256MiB": 4}
 """Timed runs of each size."""
 WAYS: dict[str, tuple[list[str], Mapping[str, str]]] = {
     "plugin": ([], {}),
     "encrypted": ([], {"WEFT_ENCRYPT": "1"}),
     "sockets": (["--over", "sockets"], {}),
 }
+SIDES = ("left", "right")
+"""The namespaces at the ends of the veth pair."""
 
 
 def main() -> int:
@@ -37,19 +43,23 @@ def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--rounds", type=int, default=5, help="of all ways in turn")
     options.add_argument("--ranks", type=int, default=2)
+    options.add_argument("--link", choices=["loopback", "veth"], default="loopback")
     options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
     options.add_argument("--table", type=Path, help="print the table of this record")
     arguments = options.parse_args()
     if arguments.table is not None:
         print(table(json.loads(arguments.table.read_text())["rows"]))
         return 0
-    words = ["--rounds", str(arguments.rounds), "--ranks", str(arguments.ranks)]
+    link = arguments.link
+    words = ["--rounds", str(arguments.rounds), "--ranks", str(arguments.ranks), "--link", link]
     origin = record.origin_of(["bench/sockets.py", *words])
     origin["load_before"] = os.getloadavg()[0]
     # Plain sockets have the system's, and BBR holds back even what stays on this machine.
     origin["tcp_congestion"] = CONGESTION.read_text().strip()
+    if link == "veth":
+        make_veth()
     rows = [
-        measure(operation, size, arguments.rounds, arguments.ranks)
+        measure(operation, size, arguments.rounds, (arguments.ranks, link))
         for operation in OPERATIONS
         for size in RUNS
     ]
@@ -62,7 +72,19 @@ def main() -> int:
     return 0
 
 
-def measure(operation: str, size: str, rounds: int, ranks: int) -> dict[str, Any]:
+def make_veth() -> None:
+    """Two namespaces with a veth pair between, which go with this process."""
+    system.require()
+    system.hide_namespaces()
+    left, right = SIDES
+    pair = f"link add veth0 netns {left} type veth peer name veth0 netns {right}"
+    system.batch("ip", [f"netns add {left}", f"netns add {right}", pair])
+    for number, side in enumerate(SIDES, start=1):
+        up = [f"address add 10.0.0.{number}/24 dev veth0", "link set veth0 up", "link set lo up"]
+        system.batch("ip", up, side)
+
+
+def measure(operation: str, size: str, rounds: int, ranks: tuple[int, str]) -> dict[str, Any]:
     """All ways in turn: seconds of a run, and processor seconds a GB, by way."""
     row: dict[str, Any] = {"operation": operation, "size": size}
     for way in WAYS:
@@ -80,14 +102,18 @@ def measure(operation: str, size: str, rounds: int, ranks: int) -> dict[str, Any
 
 
 def once(
-    way: str, operation: str, size: str, runs: int, ranks: int
+    way: str, operation: str, size: str, runs: int, ranks: tuple[int, str]
 ) -> tuple[dict[str, Any], float]:
-    """A row of `weft bench-net`, and the processor time of all its processes in seconds."""
+    """A row of `weft bench-net`, and the processor time of all its processes in seconds.
+
+    Ranks: how many, and over what they talk.
+    """
     options, variables = WAYS[way]
+    count, link = ranks
     command = [sys.executable, "-m", "weft", "bench-net", "--json", "--op", operation, *options]
     command += [
         "--ranks",
-        str(ranks),
+        str(count),
         "-b",
         size,
         "-e",
@@ -100,10 +126,35 @@ def once(
         "0",
     ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
+    said = together([command] if link == "loopback" else apart(command, count), variables)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads(done.stdout)["rows"][0], spent
+    return json.loads(said)["rows"][0], spent
+
+
+def apart(command: Sequence[str], ranks: int) -> list[list[str]]:
+    """The command of each rank: the first half of them is at one end of the veth pair."""
+    inside = ["ip", "netns", "exec"]
+    meeting = ["--rendezvous", "10.0.0.1:29500"]
+    return [
+        [*inside, SIDES[rank * len(SIDES) // ranks], *command, "--rank", str(rank), *meeting]
+        for rank in range(ranks)
+    ]
+
+
+def together(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> str:
+    """Run all at once; what the first one prints."""
+    processes = [
+        subprocess.Popen(
+            command, env=os.environ | variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for command in commands
+    ]
+    said = [process.communicate() for process in processes]
+    for process, (_, why) in zip(processes, said, strict=True):
+        if process.returncode != 0:
+            raise SystemExit(why.decode())
+    return said[0][0].decode()
 
 
 def best(row: Mapping[str, Any], way: str) -> float:

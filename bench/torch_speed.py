@@ -146,24 +146,25 @@ def timed(operate: Callable[[], Any], meet: Callable[[], Any], size: int) -> tup
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Medians, and how they compare."""
-    lines = [
-        "| ranks | operation | size | Gloo | Weft | of Gloo's time | of its processor time |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        times = {name: statistics.median(row[name]["seconds"]) for name in BACKENDS}
-        spent = {name: statistics.median(row[name]["processor_s"]) for name in BACKENDS}
-        cells = [
-            str(row["ranks"]),
-            f"`{row['operation']}`",
-            row["size"],
-            *(f"{1e6 * times[name]:,.0f} us" for name in BACKENDS),
-            f"{times['weft'] / times['gloo']:.2f}",
-            f"{spent['weft'] / spent['gloo']:.2f}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+    """Medians by operation and size: times, and Weft's processor time as a share of Gloo's."""
+    counts = sorted({row["ranks"] for row in rows})
+    heads = [f"{ranks} ranks: Gloo | Weft | CPU" for ranks in counts]
+    lines = [f"| operation | size | {' | '.join(heads)} |", "|---" * (2 + 3 * len(counts)) + "|"]
+    for operation in OPERATIONS:
+        for size in SIZES:
+            cells = [f"`{operation}`", size]
+            for ranks in counts:
+                asked = {"operation": operation, "size": size, "ranks": ranks}
+                cells += compared(next(row for row in rows if asked.items() <= row.items()))
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def compared(row: dict[str, Any]) -> list[str]:
+    """Gloo's time, Weft's, and how much of Gloo's processor time Weft takes."""
+    times = [statistics.median(row[name]["seconds"]) for name in BACKENDS]
+    gloo, weft = (statistics.median(row[name]["processor_s"]) for name in BACKENDS)
+    return [*(f"{1e6 * seconds:,.0f} us" for seconds in times), f"{weft / gloo:.2f}"]
 
 
 if __name__ == "__main__":
