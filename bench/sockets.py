@@ -80,7 +80,7 @@ def make_veth() -> None:
     pair = f"link add veth0 netns {left} type veth peer name veth0 netns {right}"
     system.batch("ip", [f"netns add {left}", f"netns add {right}", pair])
     for number, side in enumerate(SIDES, start=1):
-        up = [f"address add 10.0.0.{number}/24 dev veth0", "link set veth0 up", "link set lo up"]
+        up = ["link set lo up", "link set veth0 up", f"address add 10.0.0.{number}/24 dev veth0"]
         system.batch("ip", up, side)
 
 
@@ -126,7 +126,10 @@ def once(
         "0",
     ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = together([command] if link == "loopback" else apart(command, count), variables)
+    if link == "loopback":
+        said = together([command], variables)
+    else:
+        said = together(apart(command, count), {"WEFT_IFNAME": "=veth0"} | variables)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return json.loads(said)["rows"][0], spent
