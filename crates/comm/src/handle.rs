@@ -1,6 +1,7 @@
 //! What the application carries from the listener to those who connect.
 
 use crate::CommError;
+use crate::wire::check_sum;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Bytes of a handle: as many as NCCL has.
@@ -129,7 +130,7 @@ impl Parts {
             place.copy_from_slice(&nic.encode());
         }
         out[37] = self.more.iter().flatten().count() as u8;
-        let check = crc32c::crc32c(&out[..CHECK]);
+        let check = check_sum(&out[..CHECK]);
         out[CHECK..].copy_from_slice(&check.to_be_bytes());
         Handle(out)
     }
@@ -152,7 +153,7 @@ impl Parts {
                 half(4)
             ));
         }
-        if crc32c::crc32c(&bytes[..CHECK]) != word(CHECK) {
+        if check_sum(&bytes[..CHECK]) != word(CHECK) {
             return refuse("damaged: its check sum is wrong");
         }
         let octets: [u8; 4] = bytes[8..12].try_into().expect("four");

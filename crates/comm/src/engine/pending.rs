@@ -5,7 +5,9 @@ use super::receiving::Receiving;
 use super::{Engine, lock, random};
 use crate::error::is_local;
 use crate::half::receiver::RecvHalf;
-use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, Nonce, Reason, Welcome, WireError};
+use crate::wire::{
+    HELLO, Header, Hello, Kind, MAGIC, Nonce, Reason, Welcome, WireError, check_sum,
+};
 use crate::{CommError, tcp};
 use mio::net::TcpStream;
 use std::collections::BTreeMap;
@@ -234,7 +236,7 @@ impl Engine {
 
 /// A frame with a body.
 fn say(to: &mut Vec<u8>, header: Header, body: &[u8]) {
-    let (len, check) = (body.len() as u32, crc32c::crc32c(body));
+    let (len, check) = (body.len() as u32, check_sum(body));
     to.extend_from_slice(&Header { len, check, checked: true, ..header }.encode());
     to.extend_from_slice(body);
 }

@@ -3,7 +3,7 @@
 use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
-use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError};
+use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError, check_sum};
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::Stretches;
 
@@ -374,7 +374,7 @@ impl<T: Clone> SendHalf<T> {
             if part.start == part.end {
                 lane.parts.pop_front();
             }
-            let check = if checksum { check_sum(body(send, &cut)) } else { 0 };
+            let check = if checksum { check_sum_of(body(send, &cut)) } else { 0 };
             lane.frames.push_back(Frame { part: cut, check, of: send.number, given_up: false });
         }
         let Frame { part, check, .. } = lane.frames[lane.left];
@@ -509,7 +509,7 @@ fn body<T>(send: &Send<T>, part: &Part) -> Span {
 }
 
 #[expect(unsafe_code, reason = "reads what is sent")]
-fn check_sum(body: Span) -> u32 {
+fn check_sum_of(body: Span) -> u32 {
     // SAFETY: the send is under way, so its memory is there and nobody writes it (`SendHalf::post`).
-    crc32c::crc32c(unsafe { body.bytes() })
+    check_sum(unsafe { body.bytes() })
 }

@@ -5,7 +5,7 @@
 //! a header is read alone, and nothing is copied.
 
 use crate::memory::Span;
-use crate::wire::{HEADER, Header, Kind, MOST_BODY, WireError};
+use crate::wire::{HEADER, Header, Kind, MOST_BODY, WireError, check_sum};
 
 /// Bytes that are read at once beyond a body.
 const STAGE: usize = 16 << 10;
@@ -183,5 +183,5 @@ impl Inflow {
 
 /// Whether a body has the check sum that its header says.
 pub(crate) fn check(header: &Header, body: &[u8]) -> bool {
-    crc32c::crc32c(body) == header.check
+    check_sum(body) == header.check
 }

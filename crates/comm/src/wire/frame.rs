@@ -1,6 +1,6 @@
 //! What frames begin with.
 
-use super::{HEADER, MOST_PAYLOAD, NONCE, Slots, Welcome, WireError, long, word};
+use super::{HEADER, MOST_PAYLOAD, NONCE, Slots, Welcome, WireError, check_sum, long, word};
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Header {
         out[24..32].copy_from_slice(&self.offset.to_be_bytes());
         out[32..40].copy_from_slice(&self.total.to_be_bytes());
         out[40..44].copy_from_slice(&self.check.to_be_bytes());
-        let check = crc32c::crc32c(&out[..44]);
+        let check = check_sum(&out[..44]);
         out[44..].copy_from_slice(&check.to_be_bytes());
         out
     }
@@ -122,7 +122,7 @@ impl Header {
     /// # Errors
     /// If they are none.
     pub fn decode(bytes: &[u8; HEADER]) -> Result<Header, WireError> {
-        if crc32c::crc32c(&bytes[..44]) != word(bytes, 44) {
+        if check_sum(&bytes[..44]) != word(bytes, 44) {
             return Err(WireError::Damaged);
         }
         let kind = match bytes[0] {

@@ -1,6 +1,6 @@
 //! What a lane begins with.
 
-use super::{ChannelKey, HELLO, MOST_LANES, Nonce, PROOF, WireError, half, long, word};
+use super::{ChannelKey, HELLO, MOST_LANES, Nonce, PROOF, WireError, check_sum, half, long, word};
 use crate::handle::VERSION;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -112,7 +112,7 @@ impl Hello {
         out[104..106].copy_from_slice(&self.home.address.port().to_be_bytes());
         out[106] = self.dscp;
         out[TEXT..CHECK].copy_from_slice(&self.proof);
-        let check = crc32c::crc32c(&out[..CHECK]);
+        let check = check_sum(&out[..CHECK]);
         out[CHECK..].copy_from_slice(&check.to_be_bytes());
         out
     }
@@ -138,7 +138,7 @@ impl Hello {
         if half(bytes, 8) != VERSION {
             return Err(WireError::Version);
         }
-        if crc32c::crc32c(&bytes[..CHECK]) != word(bytes, CHECK) {
+        if check_sum(&bytes[..CHECK]) != word(bytes, CHECK) {
             return Err(WireError::Damaged);
         }
         let (lane, flags) = (half(bytes, 10), word(bytes, 56));

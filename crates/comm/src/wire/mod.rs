@@ -55,6 +55,10 @@ pub enum WireError {
 /// So many groups may be ahead of the oldest one that is not over.
 pub const WINDOW: u64 = MOST_REQUESTS as u64;
 
+/// The CRC32C of `bytes` (Castagnoli's polynomial, as in iSCSI, RFC 7143).
+pub(crate) fn check_sum(bytes: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(bytes)
+}
 fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

@@ -1,6 +1,6 @@
 //! The buffers of a receive, as their sender is told.
 
-use super::{Header, KEY, Kind, MOST_BODY, SLOT, long, word};
+use super::{Header, KEY, Kind, MOST_BODY, SLOT, check_sum, long, word};
 use crate::MOST_BUFFERS;
 use crate::handle::MOST_NICS;
 
@@ -100,7 +100,7 @@ impl Slots {
             checked: true,
             slot: self.count as u8,
             len: body.len() as u32,
-            check: crc32c::crc32c(body),
+            check: check_sum(body),
             ..Header::new(Kind::Clear)
         };
         out.extend_from_slice(&header.encode());
