@@ -87,10 +87,7 @@ def main(words: Sequence[str]) -> int:
         return 130
     print(f"kept in {folder / 'beside.json'}")
     if keep:
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
-        path.write_text(json.dumps(origin | {"rows": rows}, indent=1) + "\n")
-        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+        record.keep(RECORDS, origin | {"rows": rows})
     return max((int(row["status"] != 0) for row in rows), default=0)
 
 

@@ -89,10 +89,7 @@ def main() -> int:
     measured = measure(arguments.rounds, arguments.iterations)
     show(measured)
     if arguments.keep:
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
-        path.write_text(json.dumps(origin | measured, indent=1) + "\n")
-        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+        record.keep(RECORDS, origin | measured)
     return 0 if measured["agree"] and measured["faster"] else 1
 
 

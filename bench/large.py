@@ -78,11 +78,11 @@ def main() -> int:
         is_skipped = fast["skipped_pct"] > 0
         if is_skipped:
             say(name, "fast", fast)
-            keep(f"{name}-fast", fast)
+            record.keep(FOLDER, fast, f"{name}-fast")
         if name in CASES or given.cases or given.all:
             packet = measure(known[name], "packet") if is_skipped else fast
             say(name, "packet", packet)
-            keep(name, packet)
+            record.keep(FOLDER, packet, name)
     return 0
 
 
@@ -114,13 +114,6 @@ def measure(words: list[str], fidelity: str) -> dict[str, Any]:
     origin = record.origin_of(["weft", *words])
     own = {"user_s": round(usage.ru_utime, 1), "peak_bytes": usage.ru_maxrss * 1024}
     return origin | own | measured
-
-
-def keep(name: str, measured: dict[str, Any]) -> None:
-    """Write the record."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / f"{measured['date']}-{measured['commit'][:10]}-{name}.json"
-    path.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def main() -> int:
     growth(measured)
     compare(measured, last_record())
     if arguments.keep and not arguments.cases and not part:
-        print(f"kept as {keep(measured, command)}")
+        keep(RECORDS, origin_of(command) | measured)
     return 0
 
 
@@ -111,13 +111,13 @@ def values(record: dict[str, Any], part: str, field: str) -> dict[str, float]:
     return {case["name"]: case[field] for case in record.get(part, []) if field in case}
 
 
-def keep(measured: dict[str, Any], command: list[str]) -> Path:
-    """Write a record of what was measured, where and with what; returns its path."""
-    origin = origin_of(command)
-    RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
-    path.write_text(json.dumps(origin | measured, indent=1) + "\n")
-    return path
+def keep(folder: Path, record: dict[str, Any], name: str = "") -> None:
+    """Write a record, which has its `origin_of`, into a folder, and say where."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [record["date"], record["commit"][:10], *([name] if name else [])]
+    path = folder / f"{'-'.join(parts)}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"kept as {path.relative_to(RECORDS.parents[1])}")
 
 
 def origin_of(command: list[str]) -> dict[str, Any]:

@@ -65,10 +65,7 @@ def main() -> int:
     ]
     print(table(rows))
     if arguments.keep:
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
-        path.write_text(json.dumps(origin | {"rows": rows}, indent=1) + "\n")
-        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+        record.keep(RECORDS, origin | {"rows": rows})
     return 0
 
 

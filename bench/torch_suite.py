@@ -10,7 +10,6 @@ Needs `make torch-test`'s environment. One record in bench/records/torch-suite.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -45,10 +44,7 @@ def main() -> int:
     tables = {str(ranks): table(ranks, asked.tests) for ranks in asked.ranks}
     behind = [one for ranks in tables for one in show(ranks, tables[ranks])]
     if asked.keep:
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
-        path.write_text(json.dumps(origin | {"by_ranks": tables}, indent=1) + "\n")
-        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+        record.keep(RECORDS, origin | {"by_ranks": tables})
     return 1 if behind else 0
 
 
