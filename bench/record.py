@@ -137,6 +137,11 @@ def origin_of(command: list[str]) -> dict[str, Any]:
     }
 
 
+def tcp_congestion() -> str:
+    """The system's TCP congestion control: BBR holds back even what stays on this machine."""
+    return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+
+
 def output_of(*command: str) -> str:
     """What a command prints, without the line end."""
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()

@@ -3,8 +3,8 @@
 Ways: the plugin without a plan, the same encrypted, and sockets whose bytes the asking thread
 moves. Each has its wall time and its processor time (all ranks, less what a run of eight bytes
 takes). Ranks talk over loopback, or half of them are in a network namespace of its own each, with
-a veth pair between (`--link veth`, root). One record in bench/records/sockets, and the table of
-docs/nccl.md from it.
+a veth pair between (`--link veth`, root). One record in bench/records/sockets; from one over
+loopback and one over veth the table of docs/nccl.md.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ import record
 from weft.testbed import system
 
 RECORDS = Path(__file__).parent / "records" / "sockets"
-CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 OPERATIONS = ("all-reduce", "sendrecv", "all-to-all")
 RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12, "256MiB": 4}
 """Timed runs of each size."""
@@ -45,28 +45,59 @@ def main() -> int:
     options.add_argument("--ranks", type=int, default=2)
     options.add_argument("--link", choices=["loopback", "veth"], default="loopback")
     options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
-    options.add_argument("--table", type=Path, help="print the table of this record")
+    options.add_argument("--table", type=Path, nargs="+", help="print the table of these records")
     arguments = options.parse_args()
     if arguments.table is not None:
-        print(table(json.loads(arguments.table.read_text())["rows"]))
+        print(table([json.loads(path.read_text())["rows"] for path in arguments.table]))
         return 0
     link = arguments.link
     words = ["--rounds", str(arguments.rounds), "--ranks", str(arguments.ranks), "--link", link]
     origin = record.origin_of(["bench/sockets.py", *words])
     origin["load_before"] = os.getloadavg()[0]
-    # Plain sockets have the system's, and BBR holds back even what stays on this machine.
-    origin["tcp_congestion"] = CONGESTION.read_text().strip()
+    # Plain sockets have it.
+    origin["tcp_congestion"] = record.tcp_congestion()
+    ranks = Ranks(arguments.ranks, link)
     if link == "veth":
         make_veth()
     rows = [
-        measure(operation, size, arguments.rounds, (arguments.ranks, link))
+        measure(operation, size, arguments.rounds, ranks)
         for operation in OPERATIONS
         for size in RUNS
     ]
-    print(table(rows))
+    print(table([rows]))
     if arguments.keep:
         record.keep(RECORDS, origin | {"rows": rows})
     return 0
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How many there are, and over what they talk."""
+
+    count: int
+    link: str
+
+    def run(self, command: Sequence[str], variables: Mapping[str, str]) -> str:
+        """Run a command of all ranks; what the first one prints."""
+        if self.link == "loopback":
+            return together([command], variables)
+        return together(self._apart(command), {"WEFT_IFNAME": "=veth0"} | variables)
+
+    def _apart(self, command: Sequence[str]) -> list[list[str]]:
+        """The command of each rank: the first half of them is at one end of the veth pair."""
+        inside = ["ip", "netns", "exec"]
+        meeting = ["--rendezvous", "10.0.0.1:29500"]
+        return [
+            [
+                *inside,
+                SIDES[rank * len(SIDES) // self.count],
+                *command,
+                *meeting,
+                "--rank",
+                str(rank),
+            ]
+            for rank in range(self.count)
+        ]
 
 
 def make_veth() -> None:
@@ -81,7 +112,7 @@ def make_veth() -> None:
         system.batch("ip", up, side)
 
 
-def measure(operation: str, size: str, rounds: int, ranks: tuple[int, str]) -> dict[str, Any]:
+def measure(operation: str, size: str, rounds: int, ranks: Ranks) -> dict[str, Any]:
     """All ways in turn: seconds of a run, and processor seconds a GB, by way."""
     row: dict[str, Any] = {"operation": operation, "size": size}
     for way in WAYS:
@@ -99,18 +130,14 @@ def measure(operation: str, size: str, rounds: int, ranks: tuple[int, str]) -> d
 
 
 def once(
-    way: str, operation: str, size: str, runs: int, ranks: tuple[int, str]
+    way: str, operation: str, size: str, runs: int, ranks: Ranks
 ) -> tuple[dict[str, Any], float]:
-    """A row of `weft bench-net`, and the processor time of all its processes in seconds.
-
-    Ranks: how many, and over what they talk.
-    """
+    """A row of `weft bench-net`, and the processor time of all its processes in seconds."""
     options, variables = WAYS[way]
-    count, link = ranks
     command = [sys.executable, "-m", "weft", "bench-net", "--json", "--op", operation, *options]
     command += [
         "--ranks",
-        str(count),
+        str(ranks.count),
         "-b",
         size,
         "-e",
@@ -123,23 +150,10 @@ def once(
         "0",
     ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if link == "loopback":
-        said = together([command], variables)
-    else:
-        said = together(apart(command, count), {"WEFT_IFNAME": "=veth0"} | variables)
+    said = ranks.run(command, variables)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return json.loads(said)["rows"][0], spent
-
-
-def apart(command: Sequence[str], ranks: int) -> list[list[str]]:
-    """The command of each rank: the first half of them is at one end of the veth pair."""
-    inside = ["ip", "netns", "exec"]
-    meeting = ["--rendezvous", "10.0.0.1:29500"]
-    return [
-        [*inside, SIDES[rank * len(SIDES) // ranks], *command, "--rank", str(rank), *meeting]
-        for rank in range(ranks)
-    ]
 
 
 def together(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> str:
@@ -162,19 +176,21 @@ def best(row: Mapping[str, Any], way: str) -> float:
     return min(row[way]["seconds"])
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Best times, and medians of processor time, as docs/nccl.md has them."""
-    lines = [
-        "| | size | plugin | sockets | encrypted | plugin, CPU s/GB | sockets, CPU s/GB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        times = [f"{1e6 * best(row, way):,.0f} us" for way in ("plugin", "sockets", "encrypted")]
-        spent = [
-            f"{statistics.median(row[way]['processor_s_per_gb']):.2f}"
-            for way in ("plugin", "sockets")
-        ]
-        lines.append(f"| {' | '.join([row['operation'], row['size'], *times, *spent])} |")
+def table(records: list[list[dict[str, Any]]]) -> str:
+    """Best times, and medians of processor time over those of sockets, of each record's rows."""
+    heads = ["plugin | sockets | CPU | encrypted"] * len(records)
+    lines = [f"| | size | {' | '.join(heads)} |", "|---" * (2 + 4 * len(records)) + "|"]
+    for rows in zip(*records, strict=True):
+        cells = [rows[0]["operation"], rows[0]["size"]]
+        for row in rows:
+            plugin, sockets, encrypted = (
+                f"{1e6 * best(row, way):,.0f} us" for way in ("plugin", "sockets", "encrypted")
+            )
+            spent, least = (
+                statistics.median(row[way]["processor_s_per_gb"]) for way in ("plugin", "sockets")
+            )
+            cells += [plugin, sockets, f"{spent / least:.2f}", encrypted]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -19,11 +19,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import record
-from sockets import CONGESTION
 
 RECORDS = Path(__file__).parent / "records" / "torch-speed"
 BACKENDS = ("gloo", "weft")
@@ -58,8 +58,8 @@ def main() -> int:
         return 0
     words = ["--rounds", str(arguments.rounds), "--ranks", *map(str, arguments.ranks)]
     origin = record.origin_of(["bench/torch_speed.py", *words])
-    # Gloo has the system's, and BBR holds back even what stays on this machine.
-    origin["tcp_congestion"] = CONGESTION.read_text().strip()
+    # Gloo's connections have it.
+    origin["tcp_congestion"] = record.tcp_congestion()
     rows = [row for ranks in arguments.ranks for row in measure(ranks, arguments.rounds)]
     print(table(rows))
     if arguments.keep:
@@ -124,7 +124,7 @@ def be_rank(backend: str, rank: int, ranks: int, meeting: str) -> list[tuple[flo
             taken = torch.empty(size // 4 * (ranks if operation == "all_gather_into_tensor" else 1))
             operate = getattr(distributed, operation)
             words = (given,) if operation == "all_reduce" else (taken, given)
-            said.append(timed(lambda: operate(*words), distributed.barrier, size))  # noqa: B023
+            said.append(timed(partial(operate, *words), distributed.barrier, size))
     distributed.destroy_process_group()
     return said
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+/// Eight of them are what makes check sums fast (crc-fast).
 const MOST: usize = 53;
 const NEVER: [&str; 6] =
     ["weft-sim", "weft-experiment", "weft-capacity", "weft-plan", "weft-workload", "clarabel"];

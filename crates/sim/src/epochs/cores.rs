@@ -27,13 +27,16 @@ mod linux {
     impl Cores {
         /// Of so many threads, if this thread, which starts the others, may use as many.
         pub(in super::super) fn for_threads(threads: usize) -> Cores {
+            if threads == 1 {
+                return Cores { allowed: CpuSet::new(), turns: Vec::new() };
+            }
             let allowed = sched_getaffinity(THIS_THREAD).unwrap_or_default();
             let is_allowed = |core: &usize| allowed.is_set(*core) == Ok(true);
             let mut turns: Vec<usize> = (0..CpuSet::count()).filter(is_allowed).collect();
             let own =
                 sched_getcpu().ok().and_then(|own| turns.iter().position(|core| *core == own));
             turns.rotate_left(own.unwrap_or(0));
-            if threads == 1 || threads > turns.len() {
+            if threads > turns.len() {
                 turns.clear();
             }
             Cores { allowed, turns }

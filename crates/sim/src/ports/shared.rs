@@ -102,8 +102,6 @@ struct Traffic {
     come: [u32; SLICES],
     /// What of such bytes leaves.
     gone: [u32; SLICES],
-    /// The most that there is of them at once.
-    most: u64,
     /// Until when it is free to send.
     free_until: Time,
 }
@@ -116,7 +114,7 @@ impl Slices {
         self.shift = (u64::BITS - last.leading_zeros()).saturating_sub(SLICES.ilog2());
         let none = [0; SLICES];
         self.traffic.clear();
-        let nothing = Traffic { come: none, gone: none, most: 0, free_until: window.end };
+        let nothing = Traffic { come: none, gone: none, free_until: window.end };
         self.traffic.resize(ports as usize, nothing);
     }
     #[inline(always)]
@@ -156,15 +154,15 @@ impl Slices {
     }
     /// The most that `ingress` holds in the window, if it has `held` bytes at first: in each slice all comes before
     /// anything leaves.
-    fn add_up(&mut self, ingress: OutPort, mut held: u64) -> u64 {
-        let Traffic { come, gone, most, .. } = self.of(ingress);
-        *most = held;
+    fn peak(&mut self, ingress: OutPort, mut held: u64) -> u64 {
+        let Traffic { come, gone, .. } = self.of(ingress);
+        let mut most = held;
         for (come, gone) in come.iter().zip(gone) {
             held += u64::from(*come);
-            *most = held.max(*most);
+            most = most.max(held);
             held -= u64::from(*gone);
         }
-        *most
+        most
     }
 }
 
@@ -178,18 +176,6 @@ pub(super) struct Memory {
     used: u64,
     /// All bytes in the switch.
     pub(super) total: u64,
-}
-
-/// Takes in what several ingresses have to come, with which so much of the shared part is in use.
-fn take_in(
-    memory: &mut Memory,
-    ingresses: &mut impl Ingresses,
-    coming: &[(OutPort, u64)],
-    used: u64,
-) {
-    coming.iter().for_each(|(port, bytes)| ingresses.get_mut(*port).held += bytes);
-    memory.used = used;
-    memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
 }
 
 /// Bytes as a number to multiply. Processors turn signed integers into it with one instruction.
@@ -288,25 +274,7 @@ impl Rules {
         ingresses: &mut impl Ingresses,
         coming: &[(OutPort, u64)],
     ) -> bool {
-        let Some(pfc) = &self.pfc else { return false };
-        let shared =
-            |ingress: &Ingress, more: u64| (ingress.held + more).saturating_sub(pfc.reserve);
-        let extra = |(port, bytes): &(OutPort, u64)| {
-            let ingress = ingresses.get(*port);
-            shared(ingress, *bytes) - shared(ingress, 0)
-        };
-        let used = memory.used + coming.iter().map(extra).sum::<u64>();
-        let Some(free) = memory.shared.checked_sub(used) else { return false };
-        let fits = |one: &(OutPort, u64)| {
-            let ingress = ingresses.get(one.0);
-            let fits = extra(one) == 0 || is_below(pfc, shared(ingress, one.1), free);
-            ingress.over == 0 && fits
-        };
-        let room = coming.iter().all(fits);
-        if room {
-            take_in(memory, ingresses, coming, used);
-        }
-        room
+        self.take_in_at_most(memory, ingresses, coming, |_, held, bytes| held + bytes)
     }
 
     /// The same, where what leaves meanwhile makes room for what comes by the same ingress.
@@ -317,25 +285,39 @@ impl Rules {
         coming: &[(OutPort, u64)],
         slices: &mut Slices,
     ) -> bool {
+        self.take_in_at_most(memory, ingresses, coming, |port, held, _| slices.peak(port, held))
+    }
+
+    /// The same; `peak`: the most that an ingress will hold at once, of what it holds and the bytes to come.
+    #[inline(always)]
+    fn take_in_at_most(
+        &self,
+        memory: &mut Memory,
+        ingresses: &mut impl Ingresses,
+        coming: &[(OutPort, u64)],
+        mut peak: impl FnMut(OutPort, u64, u64) -> u64,
+    ) -> bool {
         let Some(pfc) = &self.pfc else { return false };
         let shared = |held: u64| held.saturating_sub(pfc.reserve);
-        // With all that comes, and at most at once.
-        let (mut used, mut most) = (memory.used, memory.used);
+        // Of the shared part: with all that comes, at once, and of one ingress.
+        let (mut used, mut at_once, mut most) = (memory.used, memory.used, 0);
         for (port, bytes) in coming {
-            let held = ingresses.get(*port).held;
+            let Ingress { held, over, .. } = *ingresses.get(*port);
             let (before, with_all) = (shared(held), shared(held + bytes));
+            let peak = if with_all == 0 { 0 } else { shared(peak(*port, held, *bytes)) };
             used += with_all - before;
-            if with_all > 0 {
-                most += shared(slices.add_up(*port, held)) - before;
+            at_once += peak - before;
+            most = peak.max(most);
+            if over > 0 {
+                return false;
             }
         }
-        let Some(free) = memory.shared.checked_sub(most) else { return false };
-        let room = coming.iter().all(|(port, _)| {
-            let most = shared(slices.of(*port).most);
-            ingresses.get(*port).over == 0 && (most == 0 || is_below(pfc, most, free))
-        });
+        let free = memory.shared.checked_sub(at_once);
+        let room = free.is_some_and(|free| is_below(pfc, most, free));
         if room {
-            take_in(memory, ingresses, coming, used);
+            coming.iter().for_each(|(port, bytes)| ingresses.get_mut(*port).held += bytes);
+            memory.used = used;
+            memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
         }
         room
     }
