@@ -46,9 +46,9 @@ pub(crate) struct Nics {
     pub(super) subflows: Vec<Subflow>,
 }
 
-/// With more queue pairs than this, what packets need of them is out of the cache when they reach
-/// their hosts.
-const MANY: usize = 1 << 13;
+/// With more queue pairs than this, or ports of NICs, what packets need of them is out of the caches near a core when
+/// they reach their hosts.
+const MANY: usize = 1 << 11;
 
 impl Nics {
     /// Those of a partition, of `partitions`.
@@ -110,6 +110,10 @@ impl Nics {
     /// Whether packets are worth to be [expected](Nics::expect).
     pub(crate) fn are_many(&self) -> bool {
         self.senders.len() > MANY
+    }
+    /// The same of the ports of NICs.
+    pub(crate) fn have_many_ports(&self) -> bool {
+        self.rounds.len() > MANY
     }
     /// A packet is on its way to its host, which may be of another partition: has the cache
     /// fetch its queue pair.

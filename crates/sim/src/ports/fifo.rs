@@ -16,6 +16,7 @@ use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet, flag};
 use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::{EventQueue, Row};
+use weft_units::prefetch::prefetch;
 use weft_units::{Draw, IdVec, Rate, Time};
 
 /// All ports of a partition.
@@ -342,6 +343,10 @@ impl Ports for FifoPorts {
         agenda: &mut Agenda<Q>,
     ) {
         self.append(now, port, packet, agenda);
+    }
+
+    fn prefetch(&self, port: OutPort) {
+        prefetch(&self.ports[port]);
     }
 
     #[inline(always)]

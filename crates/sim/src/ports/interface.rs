@@ -132,6 +132,8 @@ pub trait Ports {
         until: Time,
         agenda: &mut Agenda<Q>,
     );
+    /// Has the cache fetch what the NIC `port` needs to send.
+    fn prefetch(&self, port: OutPort);
     /// Asks whether the NIC `port` can take a data packet; if not, arranges to be told.
     fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) -> Ready;
     /// Puts a data packet on the wire of the NIC `port`, which is ready. `more`: there is

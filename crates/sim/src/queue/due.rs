@@ -206,8 +206,17 @@ impl Due {
     }
 
     /// One more event, in the bucket that begins at `start`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, start: Time, event: Event) {
+        let [first, second, third] = event.words();
+        self.insert_words(start, event.time, first, second, third);
+    }
+
+    /// The same, word by word: in memory an event would be read in larger pieces than it was written, which has to wait
+    /// until the cache has what was written.
+    #[inline(never)]
+    fn insert_words(&mut self, start: Time, time: Time, first: u64, second: u64, third: u64) {
+        let event = Event::of_words(time, [first, second, third]);
         let place = self.events.len();
         self.events.push(Event::EMPTY);
         self.events[place].set(event);

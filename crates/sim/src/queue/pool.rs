@@ -5,6 +5,7 @@
 //! events under way, however unevenly they fall into buckets.
 
 use crate::event::Event;
+use weft_units::prefetch::prefetch;
 
 /// Events in a chunk.
 const CHUNK: usize = 16;
@@ -17,6 +18,9 @@ pub(super) struct Bucket {
     /// Events in all chunks.
     len: u32,
 }
+
+/// With more events than this, 1 MB, some are out of the caches near a core when they are due.
+const LARGE: usize = 1 << 15;
 
 const NONE: u32 = u32::MAX;
 
@@ -64,6 +68,26 @@ impl Pool {
             chunk = before;
         }
         *bucket = Bucket::EMPTY;
+    }
+
+    /// Whether there are so many events that a bucket is worth to be [fetched](Pool::fetch).
+    #[inline(always)]
+    pub(super) fn is_large(&self) -> bool {
+        self.events.len() > LARGE
+    }
+
+    /// Has the cache fetch what is in `bucket`.
+    #[inline(never)]
+    pub(super) fn fetch(&self, bucket: Bucket) {
+        let mut fill = (bucket.len as usize).wrapping_sub(1) % CHUNK + 1;
+        let mut chunk = bucket.newest;
+        while chunk != NONE {
+            let start = chunk as usize * CHUNK;
+            // Two of them are a cache line.
+            self.events[start..start + fill].iter().step_by(2).for_each(prefetch);
+            fill = CHUNK;
+            chunk = self.before[chunk as usize];
+        }
     }
 
     /// A chunk to follow `before`.

@@ -207,6 +207,16 @@ impl Wheel {
         }
     }
 
+    /// Has the cache fetch the bucket that comes after `bucket`, if it may have lost that one.
+    #[inline(always)]
+    fn fetch_after(&self, bucket: u64) {
+        if self.pool.is_large()
+            && let Some(next) = self.near.next(bucket + 1, self.first(self.window + 2))
+        {
+            self.near.fetch(&self.pool, next);
+        }
+    }
+
     /// The process of `bucket`, which is one of the present window.
     #[inline(always)]
     fn process_of(&self, bucket: u64) -> u16 {
@@ -399,7 +409,11 @@ impl EventQueue for Wheel {
     }
 
     fn next_ones(&mut self) -> Option<&[Event]> {
-        std::mem::take(&mut self.announced).then(|| self.due.events())
+        if !std::mem::take(&mut self.announced) {
+            return None;
+        }
+        self.fetch_after(self.current);
+        Some(self.due.events())
     }
 
     #[inline]
@@ -410,6 +424,7 @@ impl EventQueue for Wheel {
         }
         events.clear();
         self.near.drain(&mut self.pool, bucket, events);
+        self.fetch_after(bucket);
         let (start, end) = (self.windows.start(self.window), self.windows.start(self.window + 1));
         Some(Whole { process: self.process_of(bucket), start, end })
     }
@@ -460,6 +475,12 @@ impl Level {
         let word = &mut self.filled[at / 64];
         self.count += u32::from(*word & bit == 0);
         *word |= bit;
+    }
+
+    /// Has the cache fetch a bucket's events.
+    #[cold]
+    fn fetch(&self, pool: &Pool, index: u64) {
+        pool.fetch(self.buckets[(index & self.mask) as usize]);
     }
 
     /// The first filled index from `from` up to, not including, `end`; at most a lap ahead.

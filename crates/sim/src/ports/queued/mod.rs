@@ -30,6 +30,7 @@ use list::{Entry, Waiting};
 use port::{NIC, Queued, SPARED, Shared, narrow};
 use rustc_hash::FxHashMap;
 use trim::Trimming;
+use weft_units::prefetch::prefetch;
 use weft_units::{Draw, IdVec, Rate, Time, Wire};
 use window::{Ends, Outlet};
 
@@ -449,6 +450,10 @@ impl Ports for QueuePorts {
     #[inline(always)]
     fn returned(&mut self) -> Option<Packet> {
         self.trimming.as_mut()?.returned.take()
+    }
+
+    fn prefetch(&self, port: OutPort) {
+        prefetch(&self.ports[port]);
     }
 
     #[inline(always)]
