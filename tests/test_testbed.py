@@ -24,7 +24,17 @@ from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
 from weft.switches.ways import WAYS, Way
-from weft.testbed import bed, failures, host_defaults, layout, metrics, operations, system
+from weft.testbed import (
+    bed,
+    bench,
+    failures,
+    host_defaults,
+    layout,
+    metrics,
+    operations,
+    rank_processes,
+    system,
+)
 from weft.testbed.rules import RULES, Rules
 
 MISSING = system.missing()
@@ -611,6 +621,30 @@ def test_what_weft_plan_writes_is_what_runs(
     for uplink in row["uplinks"]:
         link = f"{uplink['leaf']} -> {uplink['spine']}"
         assert uplink["segment_payload_bytes"] == planned[link], link
+
+
+def test_a_bound_after_a_failure_counts_what_is_left(small: Path) -> None:
+    """Two links of a leaf, of which one is gone in half of the timed runs; in none; in all."""
+    cluster = clusters.read(small, 1)
+    what = {"operation": "all-to-all", "size": 1 << 20, "iterations": 4, "warm_up": 3, "checks": 1}
+    hosts = rank_processes.placed(cluster, 4)
+    whole = bench.lower_bound(cluster, hosts, what)
+
+    def left(at: int, how: str = "remote", heal: int | None = None) -> float | None:
+        failure = {"leaf": "leaf-0", "spine": "spine-1", "member": 0, "at_percent": at, "how": how}
+        job = {"failure": failure, "heal": heal, "ranks": 4, "measurement": what}
+        return bench.bound_left(cluster, job)
+
+    assert left(50, "corrupt") is None
+    assert bench.bound_left(cluster, {"failure": None}) is None
+    assert left(90) == pytest.approx(whole)
+    # What a link lets through at once after it was idle is for nothing, once for each link.
+    free = layout.BURST * 8 / 50e6 / what["iterations"]
+    assert left(0) == pytest.approx(2 * whole + free)
+    # Of eight runs, the timed ones are those from the fourth to the seventh.
+    assert left(62) == pytest.approx(whole + (7 - 4.96) / 4 * (whole + free))
+    assert left(0, heal=62) == pytest.approx(whole + (4.96 - 3) / 4 * (whole + free))
+    assert left(0, heal=30) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("operation", ["all-to-all", "all-reduce"])

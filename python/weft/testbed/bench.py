@@ -21,7 +21,7 @@ from typing import Any
 from weft import api, bench_net, version
 from weft import cluster as clusters
 from weft._types import Row
-from weft.cluster import Cluster, Host
+from weft.cluster import Cluster, Host, Link
 from weft.errors import ExperimentError, writing
 from weft.study import averages
 from weft.switches.ways import WAYS
@@ -79,15 +79,22 @@ def run(path: Path, options: Options) -> dict[str, Any]:
     needs_nft = options.how in failures.NFT or options.mute is not None
     system.require("nftables" if needs_nft else options.rules)
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
+    bound, left = rows[0]["bound_s"], bound_left(cluster, job)
+    schemes = list(by_scheme(rows))
+    if left is not None:
+        for one in schemes:
+            mean = one["of_bound_mean"]
+            one["of_bound_left_mean"] = mean and mean * left / bound
     return {
         "operation": options.operation,
         "size_bytes": job["measurement"]["size"],
         "ranks": options.ranks,
         "connections": job["measurement"]["connections"],
         "channels": options.channels,
-        "bound_s": rows[0]["bound_s"],
+        "bound_s": bound,
+        "bound_left_s": left,
         "bound_bus_bytes_per_s": rows[0]["bound_bus_bytes_per_s"],
-        "schemes": list(by_scheme(rows)),
+        "schemes": schemes,
         "runs": rows,
     }
 
@@ -202,17 +209,41 @@ def _out(hosts: Sequence[Host], operation: str, size: int) -> dict[tuple[int, st
     return crossing
 
 
-def lower_bound(cluster: Cluster, hosts: Sequence[Host], what: Mapping[str, Any]) -> float:
+def bound_left(cluster: Cluster, job: Mapping[str, Any]) -> float | None:
+    """Seconds that a timed run takes at least on average, with the link that `--fail` takes away.
+
+    None where it takes away nothing. A failure at N percent comes when N percent of all runs are
+    over, those before and after the timed ones included.
+    """
+    if job["failure"] is None or job["failure"]["how"] in failures.NFT:
+        return None
+    hosts, what = rank_processes.placed(cluster, job["ranks"]), job["measurement"]
+    failure = failures.Failure(**job["failure"])
+    first, timed = what["warm_up"], what["iterations"]
+    runs = first + timed + what["checks"]
+    ends = [runs * (job["heal"] or 100) / 100, runs * failure.at_percent / 100]
+    until, since = (min(max(end, first), first + timed) for end in ends)
+    failed: float = max(until - since, 0.0) / timed
+    # One that only swallows what goes down is as bad: as much goes up as comes down.
+    dead = failures.link_of(cluster, failure)
+    whole, less = (lower_bound(cluster, hosts, what, without) for without in (None, dead))
+    return whole * (1 - failed) + less * failed
+
+
+def lower_bound(
+    cluster: Cluster, hosts: Sequence[Host], what: Mapping[str, Any], without: Link | None = None
+) -> float:
     """Seconds of one run that no scheme can beat: what crosses the uplinks of a leaf, with headers.
 
     A link that was idle sends a burst for nothing, once for all runs. Acknowledgements are not
-    counted.
+    counted. `without`: a link that carries nothing.
     """
     full = cluster.mtu + layout.DATA_HEADER + layout.HEADERS - 14
     share = 1 + _TCP / (max(full, 1500) + 14 - _TCP)
     bound = 0.0
     for (leaf, _), payload in _out(hosts, what["operation"], what["size"]).items():
-        links = [one for one in cluster.uplinks[f"leaf-{leaf}"] if one.state != "down"]
+        up = (one for one in cluster.uplinks[f"leaf-{leaf}"] if one.state != "down")
+        links = [one for one in up if one != without]
         rate = sum(one.rate_bps for one in links)
         burst = layout.BURST * len(links) / what["iterations"]
         bound = max(bound, (payload * share - burst) * 8 / rate if rate else 0.0)
