@@ -664,3 +664,17 @@ def test_figures_of_discovered_ports_are_those_of_the_record(operation: str) -> 
             row += f" {one['hottest_uplink_mean']:.3f} |"
             row += f" {one['over_ecmp']:.2f} ± {one['over_ecmp_half_95']:.2f} |"
         assert row in text, row
+
+
+@pytest.mark.parametrize("uplink", ["healthy", "slow", "dies"])
+def test_figures_of_twill_on_hosts_are_those_of_the_record(uplink: str) -> None:
+    """The table of docs/twill.md, row by row."""
+    top = Path(__file__).parents[1]
+    (record,) = (top / "bench/records/testbed").glob(f"*-twill-{uplink}.json")
+    found = json.loads(record.read_text())
+    schemes = [one["scheme"] for one in found["schemes"]]
+    assert schemes == ["twill", "ethereal", "dnlb", "ecmp", "sockets"]
+    key = "of_bound_mean" if found["bound_left_s"] is None else "of_bound_left_mean"
+    parts = [one[key] and f"{one[key]:.3f}" for one in found["schemes"]]
+    cells = " | ".join(part or "not done after half a minute" for part in parts)
+    assert f"| {cells} |" in (top / "docs/twill.md").read_text()
