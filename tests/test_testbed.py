@@ -666,14 +666,26 @@ def test_figures_of_discovered_ports_are_those_of_the_record(operation: str) -> 
         assert row in text, row
 
 
-@pytest.mark.parametrize("uplink", ["healthy", "slow", "dies"])
-def test_figures_of_twill_on_hosts_are_those_of_the_record(uplink: str) -> None:
-    """The table of docs/twill.md, row by row."""
+_TWILL = ["twill", "ethereal", "dnlb", "ecmp", "sockets"]
+_DISCOVERED = ["twill", "twill, discovered", "ecmp"]
+
+
+@pytest.mark.parametrize(
+    ("record", "schemes"),
+    [
+        ("twill-healthy", _TWILL),
+        ("twill-slow", _TWILL),
+        ("twill-dies", _TWILL),
+        ("discovered-slow", _DISCOVERED),
+        ("discovered-dies", _DISCOVERED),
+    ],
+)
+def test_figures_of_twill_on_hosts_are_those_of_the_record(record: str, schemes: list[str]) -> None:
+    """The tables of docs/twill.md, row by row."""
     top = Path(__file__).parents[1]
-    (record,) = (top / "bench/records/testbed").glob(f"*-twill-{uplink}.json")
-    found = json.loads(record.read_text())
-    schemes = [one["scheme"] for one in found["schemes"]]
-    assert schemes == ["twill", "ethereal", "dnlb", "ecmp", "sockets"]
+    (path,) = (top / "bench/records/testbed").glob(f"*-{record}.json")
+    found = json.loads(path.read_text())
+    assert [one["scheme"] for one in found["schemes"]] == schemes
     key = "of_bound_mean" if found["bound_left_s"] is None else "of_bound_left_mean"
     parts = [one[key] and f"{one[key]:.3f}" for one in found["schemes"]]
     cells = " | ".join(part or "not done after half a minute" for part in parts)
