@@ -168,3 +168,9 @@ def test_beds_compare_in_the_same_way() -> None:
     text = show.bench(Path("lab.toml"), shown)
     assert f"2.00 ± {fast['over_ecmp_half_95']:.2f}" in text
     assert "n.s." in text
+    assert "left" not in text
+    for one in shown["schemes"]:
+        one["of_bound_left_mean"] = one["of_bound_mean"] and one["of_bound_mean"] * 1.25
+    text = show.bench(Path("lab.toml"), shown | {"bound_left_s": 2.5})
+    assert "2.5000 s with what the failure leaves" in text
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("ecmp ")] == ["0.500"]

@@ -26,6 +26,12 @@ const NONE: u32 = u32::MAX;
 
 impl Bucket {
     pub(super) const EMPTY: Bucket = Bucket { newest: NONE, len: 0 };
+
+    /// How many events are in the newest chunk, if there is one.
+    #[inline(always)]
+    fn in_newest(self) -> usize {
+        (self.len as usize).wrapping_sub(1) % CHUNK + 1
+    }
 }
 
 /// The chunks of all buckets.
@@ -56,7 +62,7 @@ impl Pool {
     /// Empties `bucket` to the end of `events`, in no particular order.
     #[inline(always)]
     pub(super) fn drain(&mut self, bucket: &mut Bucket, events: &mut Vec<Event>) {
-        let mut fill = (bucket.len as usize).wrapping_sub(1) % CHUNK + 1;
+        let mut fill = bucket.in_newest();
         let mut chunk = bucket.newest;
         while chunk != NONE {
             let start = chunk as usize * CHUNK;
@@ -77,9 +83,9 @@ impl Pool {
     }
 
     /// Has the cache fetch what is in `bucket`.
-    #[inline(never)]
+    #[cold]
     pub(super) fn fetch(&self, bucket: Bucket) {
-        let mut fill = (bucket.len as usize).wrapping_sub(1) % CHUNK + 1;
+        let mut fill = bucket.in_newest();
         let mut chunk = bucket.newest;
         while chunk != NONE {
             let start = chunk as usize * CHUNK;

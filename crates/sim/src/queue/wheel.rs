@@ -213,7 +213,7 @@ impl Wheel {
         if self.pool.is_large()
             && let Some(next) = self.near.next(bucket + 1, self.first(self.window + 2))
         {
-            self.near.fetch(&self.pool, next);
+            self.pool.fetch(self.near.buckets[(next & self.near.mask) as usize]);
         }
     }
 
@@ -475,12 +475,6 @@ impl Level {
         let word = &mut self.filled[at / 64];
         self.count += u32::from(*word & bit == 0);
         *word |= bit;
-    }
-
-    /// Has the cache fetch a bucket's events.
-    #[cold]
-    fn fetch(&self, pool: &Pool, index: u64) {
-        pool.fetch(self.buckets[(index & self.mask) as usize]);
     }
 
     /// The first filled index from `from` up to, not including, `end`; at most a lap ahead.
