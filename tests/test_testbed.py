@@ -630,13 +630,13 @@ def test_a_bound_after_a_failure_counts_what_is_left(small: Path) -> None:
     hosts = rank_processes.placed(cluster, 4)
     whole = bench.lower_bound(cluster, hosts, what)
 
-    def left(at: int, how: str = "remote", heal: int | None = None) -> float | None:
-        failure = {"leaf": "leaf-0", "spine": "spine-1", "member": 0, "at_percent": at, "how": how}
-        job = {"failure": failure, "heal": heal, "ranks": 4, "measurement": what}
-        return bench.bound_left(cluster, job)
+    def left(at: float, how: str = "remote", heal: float | None = None) -> float | None:
+        failure = {"leaf": "leaf-0", "spine": "spine-1", "member": 0, "at_percent": 9, "how": how}
+        job = {"failure": failure, "ranks": 4, "measurement": what}
+        return bench.bound_left(cluster, job, at, heal)
 
     assert left(50, "corrupt") is None
-    assert bench.bound_left(cluster, {"failure": None}) is None
+    assert bench.bound_left(cluster, {"failure": None}, 50, None) is None
     assert left(90) == pytest.approx(whole)
     # What a link lets through at once after it was idle is for nothing, once for each link.
     free = layout.BURST * 8 / 50e6 / what["iterations"]

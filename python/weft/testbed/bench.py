@@ -7,6 +7,7 @@ All schemes run over the same bed, seed by seed: for each seed switches hash dif
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import statistics
@@ -79,22 +80,17 @@ def run(path: Path, options: Options) -> dict[str, Any]:
     needs_nft = options.how in failures.NFT or options.mute is not None
     system.require("nftables" if needs_nft else options.rules)
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
-    bound, left = rows[0]["bound_s"], bound_left(cluster, job)
-    schemes = list(by_scheme(rows))
-    if left is not None:
-        for one in schemes:
-            mean = one["of_bound_mean"]
-            one["of_bound_left_mean"] = mean and mean * left / bound
+    left = [row["bound_left_s"] for row in rows if row["bound_left_s"] is not None]
     return {
         "operation": options.operation,
         "size_bytes": job["measurement"]["size"],
         "ranks": options.ranks,
         "connections": job["measurement"]["connections"],
         "channels": options.channels,
-        "bound_s": bound,
-        "bound_left_s": left,
+        "bound_s": rows[0]["bound_s"],
+        "bound_left_s": statistics.fmean(left) if left else None,
         "bound_bus_bytes_per_s": rows[0]["bound_bus_bytes_per_s"],
-        "schemes": schemes,
+        "schemes": list(by_scheme(rows)),
         "runs": rows,
     }
 
@@ -141,7 +137,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "mute": options.mute,
         "kill": kill,
         "kill_percent": kill_percent,
-        "bytes_up": runs * max(out.values(), default=0),
+        "bytes_up": runs * max(out.values(), default=0) * _with_headers(cluster),
         "limit": options.limit,
     }
 
@@ -209,25 +205,32 @@ def _out(hosts: Sequence[Host], operation: str, size: int) -> dict[tuple[int, st
     return crossing
 
 
-def bound_left(cluster: Cluster, job: Mapping[str, Any]) -> float | None:
+def bound_left(
+    cluster: Cluster, job: Mapping[str, Any], failed_at: float, healed_at: float | None
+) -> float | None:
     """Seconds that a timed run takes at least on average, with the link that `--fail` takes away.
 
-    None where it takes away nothing. A failure at N percent comes when N percent of all runs are
-    over, those before and after the timed ones included.
+    None where it takes away nothing. It is gone from `failed_at` to `healed_at` (or to the end), in
+    percent of all runs, those before and after the timed ones included.
     """
     if job["failure"] is None or job["failure"]["how"] in failures.NFT:
         return None
     hosts, what = rank_processes.placed(cluster, job["ranks"]), job["measurement"]
-    failure = failures.Failure(**job["failure"])
     first, timed = what["warm_up"], what["iterations"]
     runs = first + timed + what["checks"]
-    ends = [runs * (job["heal"] or 100) / 100, runs * failure.at_percent / 100]
+    ends = (runs * at / 100 for at in (100 if healed_at is None else healed_at, failed_at))
     until, since = (min(max(end, first), first + timed) for end in ends)
     failed: float = max(until - since, 0.0) / timed
     # One that only swallows what goes down is as bad: as much goes up as comes down.
-    dead = failures.link_of(cluster, failure)
+    dead = failures.link_of(cluster, failures.Failure(**job["failure"]))
     whole, less = (lower_bound(cluster, hosts, what, without) for without in (None, dead))
     return whole * (1 - failed) + less * failed
+
+
+def _with_headers(cluster: Cluster) -> float:
+    """Bytes on a link for each byte of payload."""
+    full = cluster.mtu + layout.DATA_HEADER + layout.HEADERS - 14
+    return 1 + _TCP / (max(full, 1500) + 14 - _TCP)
 
 
 def lower_bound(
@@ -238,8 +241,7 @@ def lower_bound(
     A link that was idle sends a burst for nothing, once for all runs. Acknowledgements are not
     counted. `without`: a link that carries nothing.
     """
-    full = cluster.mtu + layout.DATA_HEADER + layout.HEADERS - 14
-    share = 1 + _TCP / (max(full, 1500) + 14 - _TCP)
+    share = _with_headers(cluster)
     bound = 0.0
     for (leaf, _), payload in _out(hosts, what["operation"], what["size"]).items():
         up = (one for one in cluster.uplinks[f"leaf-{leaf}"] if one.state != "down")
@@ -285,13 +287,18 @@ def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> 
     error = "; ".join(filter(None, [found.get("error"), *errors])) or None
     rows = [row for one in found["ranks"] if one["rank"] == 0 for row in one["rows"]]
     bound = lower_bound(cluster, hosts, what)
+    failed_at, healed_at = found["failed_at_percent"], found["healed_at_percent"]
+    left = bound_left(cluster, job, 100.0 if failed_at is None else failed_at, healed_at)
     row: dict[str, Any] = {
         "scheme": found["scheme"],
         "seed": found["seed"],
         "error": error,
         "bound_s": bound,
+        "bound_left_s": left,
         "wall_s": found["wall_s"],
         "failed_at_s": found["failed_at_s"],
+        "failed_at_percent": failed_at,
+        "healed_at_percent": healed_at,
         "wrong": sum(one["wrong"] or 0 for one in rows),
         "discovery": found["discovery"],
         **_counted(found["ranks"]),
@@ -305,10 +312,12 @@ def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> 
             "time_s": seconds,
             "bus_bytes_per_s": factor / seconds,
             "of_bound": bound / seconds,
+            "of_bound_left": left and left / seconds,
             "bound_bus_bytes_per_s": factor / bound if bound else None,
         }
     else:
-        row |= dict.fromkeys(("time_s", "bus_bytes_per_s", "of_bound", "bound_bus_bytes_per_s"))
+        keys = ("time_s", "bus_bytes_per_s", "of_bound", "of_bound_left", "bound_bus_bytes_per_s")
+        row |= dict.fromkeys(keys)
     up = [{**link, "leaf": link["sender"]} for link in found["links"] if link["up"]]
     row["hottest_uplink"] = metrics.hottest(up)
     return row
@@ -342,12 +351,20 @@ def by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             "of_bound_mean": _mean("of_bound", done[name]),
             "of_bound_min": min(of_bound, default=None),
             "of_bound_max": max(of_bound, default=None),
+            "of_bound_left_mean": _of_bound_left(done[name]),
             "bus_bytes_per_s_mean": _mean("bus_bytes_per_s", done[name]),
             **{key: value for part in compared for key, value in part.items()},
             "hottest_uplink_mean": statistics.fmean(one["hottest_uplink"] for one in found),
             "time_outs": sum(one["time_outs"] for one in found),
             "re_routes": sum(one["re_routes"] for one in found),
         }
+
+
+def _of_bound_left(rows: Sequence[Row]) -> float | None:
+    left = [row["bound_left_s"] for row in rows]
+    if not left or None in left:
+        return None
+    return math.fsum(left) / math.fsum(row["time_s"] for row in rows)
 
 
 def _mean(column: str, rows: Sequence[Row]) -> float | None:

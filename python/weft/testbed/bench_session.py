@@ -81,7 +81,8 @@ class _One:
         )
         self._failure = Failure(**job["failure"]) if job["failure"] else None
         self._failed_at: float | None = None
-        self._healed = False
+        self._failed_at_percent: float | None = None
+        self._healed_at_percent: float | None = None
         self._kill = job["kill"]
         self._start = time.monotonic()
 
@@ -132,13 +133,15 @@ class _One:
                 self._inject_failures(before, processes)
                 time.sleep(_LOOK)
         finally:
-            if self._failed_at is not None and self._failure and not self._healed:
+            if self._failed_at is not None and self._failure and self._healed_at_percent is None:
                 self._bed.repair(self._failure)
         seconds = time.monotonic() - self._start
         after = counters.read(self._cluster, self._bed.prefix)
         found: dict[str, Any] = {
             "wall_s": seconds,
             "failed_at_s": self._failed_at,
+            "failed_at_percent": self._failed_at_percent,
+            "healed_at_percent": self._healed_at_percent,
             "discovery": self._discovery,
             "links": [asdict(link) for link in counters.between(before, after)],
             "ranks": list(processes.reports()),
@@ -149,26 +152,30 @@ class _One:
 
     def _inject_failures(self, before: list[counters.LinkCounters], processes: Ranks) -> None:
         """By what the uplinks of a leaf have sent of what they will send in all."""
-        failure, kill = self._failure, self._kill
+        failure, kill, heal = self._failure, self._kill, self._job["heal"]
         if failure is not None and self._failed_at is None:
-            due = self._is_sent(before, failure.leaf, failure.at_percent)
-            if due:
+            if self._sent(before, failure.leaf) >= failure.at_percent:
                 self._bed.fail(failure)
                 self._failed_at = time.monotonic() - self._start
-        elif failure is not None and not self._healed and self._job["heal"] is not None:
-            self._healed = self._is_sent(before, failure.leaf, self._job["heal"])
-            if self._healed:
+                # On a busy machine that took a while, in which the link still worked.
+                self._failed_at_percent = self._sent(before, failure.leaf)
+        elif failure is not None and self._healed_at_percent is None and heal is not None:
+            sent = self._sent(before, failure.leaf)
+            if sent >= heal:
+                self._healed_at_percent = sent
                 self._bed.repair(failure)
         if kill is not None:
-            due = self._is_sent(before, f"leaf-{self._hosts[kill].leaf}", self._job["kill_percent"])
-            if due:
+            leaf = f"leaf-{self._hosts[kill].leaf}"
+            if self._sent(before, leaf) >= self._job["kill_percent"]:
                 processes.kill(kill)
                 self._kill = None
 
-    def _is_sent(self, before: list[counters.LinkCounters], leaf: str, percent: int) -> bool:
+    def _sent(self, before: list[counters.LinkCounters], leaf: str) -> float:
+        """What the uplinks of a leaf have sent, in percent of what they will send in all."""
         now = counters.sent_up(self._cluster, self._bed.prefix, leaf)
         then = sum(one.bytes for one in before if one.up and one.sender == leaf)
-        return bool((now - then) * 100 >= percent * self._job["bytes_up"])
+        whole = self._job["bytes_up"]
+        return 100 * (now - then) / whole if whole else 100.0
 
 
 if __name__ == "__main__":
