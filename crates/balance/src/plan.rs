@@ -231,6 +231,12 @@ pub trait Plan {
         None
     }
 
+    /// A connection to `dst` has been made by `path` after the one before was lost: both ways lead somewhere, and what
+    /// timed out there may have been answered by a path that is dead.
+    fn works(&mut self, now: Time, dst: HostId, path: PathId, fabric: &Fabric) {
+        let _ = (now, dst, path, fabric);
+    }
+
     /// What is known of paths from now on. Before the first call nothing is known to be amiss. Schemes that
     /// are not told of all ([`crate::scheme::SchemeInfo::informed`]) hear before they begin which links are dead, and
     /// later on which of these are back.
@@ -366,6 +372,9 @@ impl<P: Plan> Plan for Box<P> {
         fabric: &Fabric,
     ) -> Option<Route> {
         P::on_loss(self, now, flow, signal, fabric)
+    }
+    fn works(&mut self, now: Time, dst: HostId, path: PathId, fabric: &Fabric) {
+        P::works(self, now, dst, path, fabric);
     }
     fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
         P::learn(self, now, view, fabric);

@@ -155,6 +155,10 @@ macro_rules! schemes {
                     $(Planner::$Scheme(plan) => plan.on_loss(now, flow, signal, fabric)),*
                 }
             }
+            /// As [`Plan::works`].
+            pub fn works(&mut self, now: Time, dst: HostId, path: PathId, fabric: &Fabric) {
+                match self { $(Planner::$Scheme(plan) => plan.works(now, dst, path, fabric)),* }
+            }
             /// As [`Plan::learn`].
             pub fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
                 match self { $(Planner::$Scheme(plan) => plan.learn(now, view, fabric)),* }

@@ -290,6 +290,30 @@ fn a_path_that_answers_after_a_time_out_is_not_left_alone() {
     assert!((250_000..350_000).contains(&load), "{load}");
 }
 
+/// A path is left alone after a time-out until a new connection by it is answered, and not one by another path.
+#[test]
+fn a_path_that_takes_a_new_connection_is_not_left_alone() {
+    let is_used = |connected: Option<bool>| {
+        let mut network = Network::new(&[], 0);
+        network.post(post(0, 4, 2_000));
+        let (_, subflow) = network.under_way.pop_first().unwrap();
+        network.coming.clear();
+        let (now, fabric) = (Time::us(60), &network.fabric);
+        network.planner.on_loss(now, &flow(&subflow), LossSignal::TimeOut, fabric).unwrap();
+        let other = (0..).map(|at| network.path(at)).find(|one| *one != path(&subflow)).unwrap();
+        if let Some(is_other) = connected {
+            let path = if is_other { other } else { path(&subflow) };
+            network.planner.works(now, HostId(5), path, fabric);
+        }
+        network.now = now;
+        network.post(post(1, 5, 1_000_000));
+        network.run(Time::us(160));
+        network.loads(now).contains_key(&path(&subflow))
+    };
+    assert!(is_used(Some(false)));
+    assert!(!is_used(None) && !is_used(Some(true)));
+}
+
 #[test]
 fn a_chunk_of_which_something_is_missing_keeps_its_path() {
     // What shows it came by the same path.

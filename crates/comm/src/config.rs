@@ -48,6 +48,14 @@ pub struct EndpointConfig {
     pub plane: Option<u8>,
 }
 
+impl EndpointConfig {
+    /// How long a connection on which nothing comes back is waited for while others to the same peer bring
+    /// something, after so many `failures` in a row: from an eighth of the path's time-out to all of it.
+    pub(crate) fn patience(&self, failures: u32) -> Duration {
+        self.path_time_out / 8 * (1 << failures.min(3))
+    }
+}
+
 /// Which payload carries a CRC32C. What is encrypted has better, and carries none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {

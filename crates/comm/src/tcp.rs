@@ -191,13 +191,20 @@ pub(crate) unsafe fn read(stream: &TcpStream, first: Span, then: &mut [u8]) -> i
     }
 }
 
+/// `TCP_SYN_SENT` of Linux (include/net/tcp_states.h), which libc does not have.
+const SYN_SENT: u8 = 2;
+
 /// Signs of life of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
+    /// The peer's system has not answered the first packet (SYN-SENT).
+    pub(crate) opening: bool,
     /// Something is sent and not acknowledged.
     pub(crate) unanswered: bool,
     /// Since the last acknowledgement of anything.
     pub(crate) silent: Duration,
+    /// An acknowledgement takes no longer, as a rule: RFC 6298's time-out without its minimum.
+    pub(crate) answer: Duration,
     /// Bytes that were acknowledged, and segments beyond them: it grows where packets get through.
     /// `None`: the system is too old to tell.
     pub(crate) taken: Option<(u64, u32)>,
@@ -225,7 +232,11 @@ pub(crate) fn life(stream: &TcpStream) -> Option<Life> {
     let stuck = info.tcpi_notsent_bytes > 0 && info.tcpi_probes > 0;
     let told = offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>() <= len as usize;
     let taken = told.then_some((info.tcpi_bytes_acked, info.tcpi_sacked));
-    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0 || stuck, silent, taken })
+    let opening = info.tcpi_state == SYN_SENT;
+    let unanswered = info.tcpi_unacked > 0 || stuck;
+    let answer = u64::from(info.tcpi_rtt) + 4 * u64::from(info.tcpi_rttvar);
+    let answer = Duration::from_micros(answer);
+    (result == 0).then_some(Life { opening, unanswered, silent, answer, taken })
 }
 
 /// What options may be.

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use weft_comm::statistics::{PathCounts, PathStatistics};
-use weft_comm::{Endpoint, EndpointConfig, Statistics};
+use weft_comm::{Endpoint, EndpointConfig, RecvChannel, SendChannel, Statistics};
 
 fn run_command(line: &str) {
     let (program, arguments) = line.split_once(' ').expect("a command with arguments");
@@ -173,6 +173,80 @@ fn hashed_connections_find_another_port() {
         assert!(longest < Duration::from_secs(2), "{longest:?}");
         run_command("nft flush chain ip weft in");
     }
+}
+
+/// Data takes a path, and what is said to it another one. Nothing is said any more to who sends from some ports.
+fn silence(which: &str) {
+    run_command(&format!("nft add rule ip weft in tcp dport 49152-65535 {which} drop"));
+}
+
+/// A channel under Twill, and the ports of a path that has carried much.
+fn with_time_out(
+    path_time_out: Duration,
+) -> (Endpoint, Endpoint, SendChannel, RecvChannel, RangeInclusive<u16>) {
+    let options = [("chunk", "32KiB"), ("enforce", "segments")];
+    let long = |last| EndpointConfig {
+        path_time_out,
+        give_up: path_time_out * 8,
+        ..planned(last, "twill", &options)
+    };
+    let (a, b) = (Endpoint::open(long(1)).unwrap(), Endpoint::open(long(3)).unwrap());
+    let (sending, receiving) = channel(&a, &b);
+    let bytes = pattern(5, 8 << 20);
+    (0..8).for_each(|_| drop(exchange(&sending, &receiving, &bytes, 8 << 20)));
+    let ports = busiest_segment(&a.statistics());
+    (a, b, sending, receiving, ports)
+}
+
+/// Buffers are announced over a lane that works, once it shows that what was said over another one is lost.
+#[test]
+#[ignore = "needs root, for a network namespace"]
+fn buffers_are_announced_again_where_nobody_has_heard_of_them() {
+    if !alone("buffers_are_announced_again_where_nobody_has_heard_of_them") {
+        return;
+    }
+    let (_a, _b, sending, receiving, works) = with_time_out(Duration::from_secs(4));
+    silence(&format!("tcp dport != {}-{}", works.start(), works.end()));
+    let bytes = pattern(5, 8 << 20);
+    let (start, mut longest) = (Instant::now(), Duration::ZERO);
+    while start.elapsed() < Duration::from_secs(2) {
+        let before = Instant::now();
+        exchange(&sending, &receiving, &bytes, 8 << 20);
+        longest = longest.max(before.elapsed());
+    }
+    println!("longest {longest:?}");
+    // Connections without an answer are given up after half a second.
+    assert!(longest < Duration::from_millis(450), "{longest:?}");
+}
+
+/// A path whose port does not answer is tried from others, each for a part of the time that a path has.
+#[test]
+#[ignore = "needs root, for a network namespace"]
+fn ports_that_are_not_answered_are_left_soon() {
+    if !alone("ports_that_are_not_answered_are_left_soon") {
+        return;
+    }
+    let (a, _b, sending, receiving, ports) = with_time_out(Duration::from_secs(1));
+    let on_it = || {
+        let paths = a.statistics().paths.into_iter();
+        paths.filter(|path| ports.contains(&path.port)).map(|path| path.port).collect::<Vec<_>>()
+    };
+    let [first] = on_it()[..] else { panic!("a lane for each path: {:?}", on_it()) };
+    let segment = format!("tcp dport {}-{}", ports.start(), ports.end());
+    (0..3)
+        .for_each(|next| silence(&format!("{segment} tcp dport and 3 == {}", (first + next) & 3)));
+    let bytes = pattern(5, 8 << 20);
+    let start = Instant::now();
+    let carries = |path: &PathStatistics| {
+        ports.contains(&path.port) && path.port & 3 == (first + 3) & 3 && path.counts.bytes > 0
+    };
+    while !a.statistics().paths.iter().any(carries) {
+        exchange(&sending, &receiving, &bytes, 8 << 20);
+        let seen = on_it();
+        assert!(start.elapsed() < Duration::from_secs(10), "{first}: {seen:?}");
+    }
+    println!("after {:?}: {:?}", start.elapsed(), on_it());
+    assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
 }
 
 /// No path is left at all.

@@ -59,7 +59,7 @@ use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
 use std::sync::Arc;
-use weft_fabric::{Fabric, FabricError, LinkShares, PathView};
+use weft_fabric::{Fabric, FabricError, LinkShares, PathId, PathView};
 use weft_units::options::ResolvedOptions;
 use weft_units::{HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 

@@ -45,6 +45,10 @@ pub(super) struct Connection {
     pub(super) heard: Instant,
     /// When its peer last acknowledged something, or nothing was wanted of it.
     pub(super) spoke: Instant,
+    /// A receiver's: an announcement over it is watched; one was not acknowledged in time, and nothing has been
+    /// since: what it says leads nowhere.
+    pub(super) watched: bool,
+    pub(super) mute: bool,
     /// What the peer's system has taken; when that last grew or nothing was out; when it last grew while
     /// something was out, or nothing was wanted of it.
     pub(super) taken: Option<(u64, u32)>,
@@ -148,6 +152,8 @@ impl Connection {
             said: Vec::new(),
             heard: now,
             spoke: now,
+            watched: false,
+            mute: false,
             taken: None,
             grew: now,
             took: now,

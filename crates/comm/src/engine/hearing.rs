@@ -40,6 +40,14 @@ impl Engine {
         match header.kind {
             Kind::Welcome => {
                 (this.phase, this.failures, this.shut) = (Phase::Live, 0, false);
+                let member = this.way.member;
+                // The connection beside a queue pair says nothing of the queue pair's path.
+                if let Some(path) = this.way.path.filter(|_| this.losses > 0 && !sending.roce)
+                    && let Some(planning) = self.members.planning(member)
+                    && let Some(dst) = sending.ends[usize::from(member)].dst
+                {
+                    planning.works(self.now, dst, path);
+                }
                 sending.refused = None;
                 sending.half.resume(lane, header.frame, &mut completed)?;
                 sending.state.open(sending.roce);

@@ -306,6 +306,7 @@ impl Engine {
         let before = (before, std::mem::replace(&mut this.host, host));
         self.counts.fold(before.0, before.1);
         this.phase = Phase::Greeting;
+        let failures = this.failures;
         let token = match self.add(connection) {
             Ok(token) => token,
             Err(error) => return self.try_later(number, lane, &error),
@@ -314,6 +315,7 @@ impl Engine {
         sending.lanes[usize::from(lane)].token = Some(token);
         let place = sending.place(lane);
         self.counts.at(place, host).open += 1;
+        self.next_look = self.next_look.min(self.now + self.config.patience(failures));
         self.line_up(token);
     }
 

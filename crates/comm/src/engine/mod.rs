@@ -63,11 +63,12 @@ use members::Members;
 use mio::{Interest, Poll, Token, Waker};
 use planning::LanePart;
 use progress::Progress;
-use receiving::{Listening, Receiving};
+use receiving::{Announced, Listening, Receiving};
 use room::Spare;
 use rustc_hash::FxHashMap;
 use sending::Sending;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -214,6 +215,8 @@ pub(crate) struct Engine {
     to_tell: Vec<u32>,
     /// Connections that are silent while other lanes bring what they should, and since when.
     silent: Vec<(usize, Instant)>,
+    /// What was announced and is watched, what is due first at the top.
+    announced: BinaryHeap<Reverse<Announced>>,
     /// The time of this round.
     now: Instant,
     /// When [`Engine::look_at_times`] is due.

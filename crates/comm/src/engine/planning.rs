@@ -388,6 +388,12 @@ impl Planning {
         Some(self.routes.lane(dst, route, Carrier::Own).1)
     }
 
+    /// A connection by `path` has been made after one that was lost.
+    pub(super) fn works(&mut self, now: Instant, dst: HostId, path: PathId) {
+        let now = self.time(now);
+        self.planner.works(now, dst, path, &self.fabric);
+    }
+
     /// Whether the rest of a subflow may go to another lane than what has begun: it is on no queue pair
     /// that stands.
     pub(super) fn may_part(&self, subflow: u32) -> bool {

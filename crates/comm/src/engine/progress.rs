@@ -199,6 +199,7 @@ impl Rounds {
             engine.look_at_times();
         }
         engine.look_at_chunks();
+        engine.look_at_announced();
         // Last in a round: before anybody is heard, orders are taken, and with them the listener that
         // was there before its handle was given away.
         if engine.knocking {
@@ -232,10 +233,13 @@ impl Engine {
     }
 
     fn left(&mut self) -> Left {
-        if !self.ready.is_empty() || !self.cuts.is_empty() || self.knocking {
+        let waits = !self.to_match.is_empty() || !self.to_tell.is_empty() || !self.cuts.is_empty();
+        if waits || !self.ready.is_empty() || self.knocking {
             return Left::Work;
         }
         let due = |it: &mut Planning| [it.deadline(), it.chunk_due()].into_iter().flatten().min();
-        Left::Until(self.members.plannings().filter_map(due).fold(self.next_look, Instant::min))
+        let announced = self.announced.peek().map(|it| it.0.due);
+        let dues = self.members.plannings().filter_map(due).chain(announced);
+        Left::Until(dues.fold(self.next_look, Instant::min))
     }
 }

@@ -9,11 +9,12 @@ use crate::memory::Span;
 use crate::request::{ChannelState, Status};
 use crate::stream::inflow::Sink;
 use crate::wire::{ChannelKey, Header, Home, Kind, Reason, Slot, WireError};
-use crate::{CommError, Sizes};
+use crate::{CommError, Sizes, tcp};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a receiver may have to say and not be rid of.
 const MOST_TO_SAY: usize = 64 << 10;
@@ -62,6 +63,16 @@ impl Receiving {
         self.state.end(count);
         all.iter().for_each(|status| status.fail());
     }
+}
+
+/// An announcement of buffers that the sender may not have heard.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Announced {
+    /// When it is looked at.
+    pub(super) due: Instant,
+    token: usize,
+    /// What the sender's system had acknowledged at the last look.
+    acknowledged: Option<(u64, u32)>,
 }
 
 /// What comes over a lane.
@@ -147,15 +158,21 @@ impl Engine {
         }
     }
 
-    /// Says which buffers there are, over the lane that was heard of last.
+    /// Says which buffers there are, over the lane that was heard of last, if what it says gets through.
     pub(super) fn tell(&mut self, number: u32) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         receiving.listed = false;
         let lanes = &receiving.lanes;
-        let token = lanes.get(&receiving.control).or_else(|| lanes.values().next()).copied();
-        let Some(connection) = token.and_then(|token| self.connections.get_mut(&token)) else {
+        let is_mute = |token: &&usize| self.connections.get(*token).is_none_or(|one| one.mute);
+        let Some(&token) = lanes
+            .get(&receiving.control)
+            .filter(|token| !is_mute(token))
+            .or_else(|| lanes.values().find(|token| !is_mute(token)))
+            .or_else(|| lanes.values().next())
+        else {
             return;
         };
+        let Some(connection) = self.connections.get_mut(&token) else { return };
         let mut some = false;
         while connection.voice().len() < MOST_TO_SAY
             && let Some((group, slots)) = receiving.half.poll_clear()
@@ -166,10 +183,47 @@ impl Engine {
         if !some {
             return;
         }
-        if let Err(broken) = connection.write_small()
-            && let Some(token) = token
+        if let Err(broken) = connection.write_small() {
+            return self.lose(token, &broken);
+        }
+        if lanes.len() > 1 && !std::mem::replace(&mut connection.watched, true) {
+            self.watch_announced(token, Duration::ZERO, None);
+        }
+    }
+
+    fn watch_announced(
+        &mut self,
+        token: usize,
+        answer: Duration,
+        acknowledged: Option<(u64, u32)>,
+    ) {
+        let patience = self.config.patience(0);
+        let due = self.now + answer.clamp(patience / 8, patience);
+        self.announced.push(Reverse(Announced { due, token, acknowledged }));
+    }
+
+    /// Says again over another lane what the sender's system does not acknowledge: data and answers take paths of
+    /// their own, and that of the answers may be dead.
+    pub(super) fn look_at_announced(&mut self) {
+        while self.announced.peek().is_some_and(|it| it.0.due <= self.now)
+            && let Some(Reverse(Announced { token, acknowledged, .. })) = self.announced.pop()
         {
-            self.lose(token, &broken);
+            // Where it is lost, all has been said again.
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let Role::Receive { channel: number, .. } = connection.role else { continue };
+            let Some(receiving) = self.receiving.get_mut(number) else { continue };
+            connection.watched = false;
+            let unsure = receiving.half.is_unsure();
+            let life = if unsure { tcp::life(&connection.stream) } else { None };
+            let Some(life) = life.filter(|life| life.unanswered) else { continue };
+            if life.taken.is_none() || life.taken != acknowledged {
+                connection.watched = true;
+                self.watch_announced(token, life.answer, life.taken);
+                continue;
+            }
+            connection.mute = true;
+            receiving.half.forget_told();
+            self.list_receiving(number);
         }
     }
 
@@ -202,6 +256,9 @@ impl Engine {
         if let Ok(1..) = result {
             (receiving.control, receiving.alive, receiving.spoke) = (lane, self.now, self.now);
             connection.heard = self.now;
+            if connection.mute {
+                connection.mute = tcp::life(&connection.stream).is_some_and(|it| it.unanswered);
+            }
         }
         let next = receiving.half.next_frame(lane);
         let room = connection.voice().len() < MOST_TO_SAY;

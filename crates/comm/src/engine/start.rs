@@ -13,7 +13,7 @@ use crate::threads::AtomicBool;
 use crate::{Checksum, CommError, EndpointConfig, Process, process};
 use mio::{Poll, Waker};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -94,6 +94,7 @@ pub(crate) fn start(
         cuts: VecDeque::new(),
         to_tell: Vec::new(),
         silent: Vec::new(),
+        announced: BinaryHeap::new(),
         now,
         next_look: now,
         looked: now,

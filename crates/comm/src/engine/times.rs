@@ -75,6 +75,15 @@ impl Engine {
                         this.again_at.map_or(self.next_look, |at| self.next_look.min(at));
                 }
                 (Phase::Greeting, Some(_)) if age >= time_out => self.time_out(number, lane),
+                (Phase::Greeting, Some(token)) => {
+                    let patience = self.config.patience(this.failures);
+                    let others = self.now - sending.spoke < self.config.patience(0);
+                    if age < patience {
+                        self.next_look = self.next_look.min(this.since + patience);
+                    } else if others && self.is_opening(token) {
+                        self.lose(token, &Broken::System(io::ErrorKind::HostUnreachable.into()));
+                    }
+                }
                 (Phase::Live, Some(token)) => {
                     let waits = sending.half.waits();
                     let Some(connection) = self.connections.get_mut(&token) else { continue };
@@ -125,6 +134,12 @@ impl Engine {
             ));
             self.fail_sending(number, error, None);
         }
+    }
+
+    /// Whether the first packet of a connection is not answered: one way or the other leads nowhere.
+    fn is_opening(&self, token: usize) -> bool {
+        let connection = self.connections.get(&token);
+        connection.and_then(|it| tcp::life(&it.stream)).is_some_and(|life| life.opening)
     }
 
     /// Whether `lane` is lost again and again, with nothing arriving in between, and is needed.
@@ -178,7 +193,7 @@ impl Engine {
         if !self.ready.is_empty() {
             return;
         }
-        let (now, patience) = (self.now, self.config.path_time_out / 8);
+        let (now, patience) = (self.now, self.config.patience(0));
         for (token, since) in std::mem::take(&mut self.silent) {
             let silent = self.connections.get(&token).is_some_and(|one| one.heard < since);
             match silent {

@@ -188,6 +188,13 @@ impl Link {
         }
     }
 
+    /// A new connection by it was answered.
+    pub(super) fn works(&mut self, now: Time) {
+        if self.barred_at < Time::MAX {
+            self.absolve(now, false);
+        }
+    }
+
     /// It works: what timed out on it was perhaps late.
     fn absolve(&mut self, now: Time, is_late: bool) {
         if self.is_barred(now) {

@@ -540,6 +540,14 @@ impl Plan for Weaver {
         self.pump(now, fabric, out);
     }
 
+    fn works(&mut self, now: Time, dst: HostId, path: PathId, fabric: &Fabric) {
+        let Known { ways, links, .. } =
+            self.network.ways(fabric, self.host, dst, self.config.rotate);
+        for at in (0..ways.ways.len()).filter(|at| ways.ways[*at].path == path) {
+            ways.links(at).iter().for_each(|link| links[*link as usize].works(now));
+        }
+    }
+
     fn learn(&mut self, _: Time, view: &Arc<PathView>, fabric: &Fabric) {
         self.network.learn(view, fabric);
     }
