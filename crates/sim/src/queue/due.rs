@@ -59,11 +59,16 @@ impl Late {
     fn goes_last(&self, word: u64) -> bool {
         self.words.last().is_none_or(|last| *last < word)
     }
-    /// Puts `word` where its place is.
+    /// Puts `word` where its place is, mostly near the end.
     #[cold]
     fn insert(&mut self, word: u64) {
-        let at = self.left().partition_point(|other| *other < word);
-        self.words.insert(self.taken + at, word);
+        let mut place = self.words.len();
+        self.words.push(word);
+        while place > self.taken && self.words[place - 1] > word {
+            self.words[place] = self.words[place - 1];
+            place -= 1;
+        }
+        self.words[place] = word;
     }
 }
 
@@ -226,7 +231,8 @@ impl Due {
         let word = self.word(start, &event, place);
         match self.late.iter_mut().find(|row| row.goes_last(word)) {
             Some(row) => row.words.push(word),
-            None => self.late[0].insert(word),
+            // What ends the second row is before what ends the first.
+            None => self.late[1].insert(word),
         }
         self.next_late = self.next_late.min(word);
     }

@@ -79,13 +79,13 @@ impl Marks {
         }
     }
     fn insert_far(&mut self, first: u32, number: u32) -> bool {
-        let is_new = !self.contains(first, number);
         if number - first >= self.span() {
             self.grow(first, number);
         }
-        if let Marks::Many(words) = self {
-            words[index(words, number)] |= 1 << (number % 64);
-        }
+        let Marks::Many(words) = self else { unreachable!("one word has room for what is near") };
+        let word = &mut words[index(words, number)];
+        let is_new = *word >> (number % 64) & 1 == 0;
+        *word |= 1 << (number % 64);
         is_new
     }
     /// Takes `number` out; returns whether it was there.
