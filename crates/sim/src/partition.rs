@@ -42,13 +42,15 @@ id!(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NicPorts {
     pub(crate) planes: u32,
+    /// All ports of a NIC, a bit each.
+    pub(crate) all: u8,
     per_plane: FastDiv,
 }
 
 impl Default for NicPorts {
     /// Of NICs with one port.
     fn default() -> NicPorts {
-        NicPorts { planes: 1, per_plane: FastDiv::new(u32::MAX) }
+        NicPorts { planes: 1, all: 1, per_plane: FastDiv::new(u32::MAX) }
     }
 }
 
@@ -61,18 +63,29 @@ impl NicPorts {
             // All ports of NICs come first.
             _ => partition.hosts.len() as u32,
         };
-        NicPorts { planes, per_plane: FastDiv::new(per_plane.max(1)) }
+        let all = u8::MAX >> (u8::BITS - planes);
+        NicPorts { planes, all, per_plane: FastDiv::new(per_plane.max(1)) }
     }
     /// The port of a host in a plane.
     #[inline(always)]
     pub(crate) fn of(self, host: OwnHost, plane: u32) -> OutPort {
         OutPort(host.0 + plane * self.per_plane.divisor())
     }
+    /// Where something of a host or queue pair in a plane stands, if what it has in all planes stands side by side.
+    #[inline(always)]
+    pub(crate) fn index(self, of: u32, plane: u32) -> usize {
+        (of * self.planes + plane) as usize
+    }
     /// Whose port it is, and in which plane.
     #[inline(always)]
     pub(crate) fn owner(self, port: OutPort) -> (OwnHost, u32) {
         let (plane, host) = self.per_plane.div_rem(port.0);
         (OwnHost(host), plane)
+    }
+    /// In which plane a port is.
+    #[inline(always)]
+    pub(crate) fn plane(self, port: OutPort) -> u32 {
+        self.per_plane.div(port.0)
     }
 }
 

@@ -346,15 +346,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
         let is_awaited = flow.sender.is_rateless() && flow.hooks.is_awaited();
-        (flow.stage, flow.steering) = (Stage::Done, Steering::Fixed);
+        flow.stage = Stage::Done;
         if !flow.hooks.is_reported() {
             flow.sender = Sender::done();
         }
         flow.hooks = flow.hooks.of_done();
         flow.departures = None;
-        if let Some(planes) = self.nics.planes.get_mut(id as usize) {
-            planes.forget();
+        for plane in 0..self.planes() {
+            *self.steering_of(id, plane) = Steering::Fixed;
         }
+        let flow = &mut self.nics.senders[id as usize];
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway(self.nics.chunks.number(id));
         self.nics.back_offs.forget(id);

@@ -45,7 +45,9 @@ pub(crate) struct SendingQp {
     pub(super) granted: bool,
     /// The planes that its packets may take, a bit each.
     pub(super) planes: u8,
-    /// Where the NIC has several ports, `Planes` has what steers.
+    /// Those in which a port at either end is known to be dead, a bit each.
+    pub(super) dead: u8,
+    /// Where the NIC has several ports, `Plane` has what steers.
     pub(super) steering: Steering,
     /// The persistent queue pair that it is on, if it is on one.
     pub(super) queue_pair: Option<QueuePairId>,
@@ -164,6 +166,11 @@ impl SendingQp {
     pub(super) fn may_join(&self) -> bool {
         // Its planes are in a cache line that is of no interest else.
         self.queued == 0 || self.hooks.is_planed() && self.queued != self.planes
+    }
+    /// Whether its packets may take a plane, by what is known of its ports.
+    #[inline(always)]
+    pub(super) fn takes(&self, plane: u32) -> bool {
+        (self.planes & !self.dead) >> plane & 1 == 1
     }
     /// How many packets the window lets out now.
     #[inline(always)]

@@ -19,8 +19,6 @@ pub(crate) struct Host {
     pub(super) free: Vec<u32>,
     /// Random positions in the round.
     pub(super) positions: Stream,
-    /// Ports of its NIC that will ask for data, a bit each, where there are several: nothing is to be sent before.
-    pub(super) told: u8,
     /// A `Wake` event is under way.
     pub(super) waking: bool,
     /// When the pending `Flush` event comes.
@@ -52,7 +50,6 @@ impl Host {
                 ),
                 free: Vec::new(),
                 positions: positions.stream(u64::from(host.0)),
-                told: 0,
                 waking: false,
                 flush_at: None,
                 persistent: PersistentQps::default(),

@@ -10,7 +10,8 @@
 //! | `nics` | what the hosts of a partition have |
 //! | `host`, `flow` | a host; the two halves of a queue pair |
 //! | `open` | how messages become queue pairs |
-//! | `round` | the round, and sending |
+//! | `turns` | the round of a port |
+//! | `round` | whose turn it is, and sending |
 //! | `persistent` | queue pairs that carry one subflow after the other |
 //! | `planes` | the ports of a NIC, each in a plane |
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
@@ -33,6 +34,7 @@ mod rebalance;
 mod reports;
 mod round;
 mod slots;
+mod turns;
 
 pub(crate) use flow::Reordering;
 pub(crate) use nics::Nics;

@@ -4,12 +4,12 @@ use super::back_off::BackOffs;
 use super::chunks::Chunks;
 use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
-use super::planes::Planes;
+use super::planes::Plane;
+use super::turns::Turns;
 use crate::config::RunConfig;
 use crate::packet::{Kind, Packet};
 use crate::partition::{NicPorts, OutPort, OwnHost, Partition, ReceiverId};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use weft_balance::known::Known;
 use weft_balance::plan::Subflow;
 use weft_fabric::Fabric;
@@ -20,6 +20,9 @@ use weft_units::{HostId, IdVec, Time};
 #[derive(Debug)]
 pub(crate) struct Nics {
     pub(super) hosts: IdVec<OwnHost, Host>,
+    /// Ports of the NIC of each host that are sure to ask for data, a bit each, where there are several: nothing is to be
+    /// sent before.
+    pub(super) told: IdVec<OwnHost, u8>,
     /// Sending halves of the queue pairs of this partition's hosts.
     pub(super) senders: Vec<SendingQp>,
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
@@ -35,9 +38,9 @@ pub(crate) struct Nics {
     /// The ports of NICs.
     pub(super) ports: NicPorts,
     /// Queue pairs that want to send, the next one first: of the first host in each plane, of the second one, and so on.
-    rounds: Vec<VecDeque<u32>>,
-    /// What each queue pair knows of its planes, where there are several.
-    pub(super) planes: Vec<Planes>,
+    rounds: Vec<Turns>,
+    /// What each queue pair knows of its planes, one after the other, where there are several.
+    pub(super) planes: Vec<Plane>,
     /// Ports of NICs whose links are known to be dead, a bit each, of all hosts of the fabric that have others.
     pub(super) dead: FxHashMap<HostId, u8>,
     /// Packets leave in slots of their GPUs.
@@ -55,6 +58,7 @@ impl Nics {
     pub(crate) fn new(config: &RunConfig, partition: &Partition, partitions: usize) -> Nics {
         Nics {
             hosts: Host::all(config, partition),
+            told: partition.hosts.iter().map(|_| 0).collect(),
             senders: Vec::new(),
             opening_order: Vec::new(),
             back_offs: BackOffs::default(),
@@ -63,7 +67,7 @@ impl Nics {
             free_receivers: vec![Vec::new(); partitions],
             ports: NicPorts::new(config.fabric, partition),
             rounds: vec![
-                VecDeque::new();
+                Turns::default();
                 partition.hosts.len() * config.fabric.nic_ports() as usize
             ],
             planes: Vec::new(),
@@ -75,8 +79,13 @@ impl Nics {
     }
     /// The round of the port of a host in a plane.
     #[inline(always)]
-    pub(crate) fn round(&mut self, host: OwnHost, plane: u32) -> &mut VecDeque<u32> {
-        &mut self.rounds[(host.0 * self.ports.planes + plane) as usize]
+    pub(crate) fn round(&mut self, host: OwnHost, plane: u32) -> &mut Turns {
+        &mut self.rounds[self.ports.index(host.0, plane)]
+    }
+    /// What queue pair `id` knows of a plane.
+    #[inline(always)]
+    pub(super) fn plane(&mut self, id: u32, plane: u32) -> &mut Plane {
+        &mut self.planes[self.ports.index(id, plane)]
     }
     /// Whose port of a NIC it is, and in which plane.
     pub(crate) fn owner(&self, port: OutPort) -> (OwnHost, u32) {

@@ -1,7 +1,7 @@
 //! Messages become queue pairs: what planners are told; how many, at what rate, from when on.
 
 use super::flow::{PacketHooks, ReceivingQp, SendingQp, Stage, packets_of, parts, stretched};
-use super::planes::{MOST as MOST_PLANES, Planes, in_turn};
+use super::planes::{MOST as MOST_PLANES, Plane, in_turn};
 use crate::config::Service;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Target};
@@ -116,11 +116,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (care, steering) = match self.planes() {
             1 => (care, steering),
             _ => {
-                let known = Planes::new(config, &context, steering, dead);
-                match self.nics.planes.get_mut(id as usize) {
-                    Some(place) => *place = known,
-                    None => self.nics.planes.push(known),
-                }
+                let known = Plane::all(config, &context, steering);
+                let first = self.nics.ports.index(id, 0);
+                let end = self.nics.planes.len().min(first + known.len());
+                self.nics.planes.splice(first..end, known);
                 (care.in_planes(), Steering::Fixed)
             }
         };
@@ -140,6 +139,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             hooks: care,
             queued: 0,
             planes,
+            dead,
             waiting: true,
             stage: Stage::New,
             // The timer of whoever had the place before may come too late for a chunk.

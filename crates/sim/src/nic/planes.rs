@@ -29,57 +29,38 @@ pub(super) const MOST: usize = 8;
 /// For so many time-outs a silent plane is not tried again.
 const BARRED: u64 = 8;
 
-/// What a queue pair knows of its planes: of up to five, what packets touch is in one cache line.
+/// What a queue pair knows of one of its planes.
 #[derive(Debug)]
-#[repr(C, align(64))]
-pub(super) struct Planes {
-    /// Of each plane; none where packets keep their order.
-    steerings: Box<[Steering]>,
-    /// Those in which a port at either end is known to be dead, a bit each.
-    dead: u8,
-    /// Those that are, or were, left alone, a bit each.
-    barred: u8,
-    /// When the first packet left into each that nothing has come from since; [`Time::MAX`]: there is none.
-    silent_since: [Time; MOST],
-    /// Until when each is left alone.
-    barred_until: [Time; MOST],
+pub(super) struct Plane {
+    /// Fixed where packets keep their order.
+    steering: Steering,
+    /// When the first packet left that nothing has come since; [`Time::MAX`]: there is none.
+    silent_since: Time,
+    /// Until when it is left alone.
+    barred_until: Time,
 }
 
-impl Planes {
-    /// Of a new flow; `first` is what steers in the first plane.
-    pub(super) fn new(
-        config: &RunConfig,
-        flow: &FlowContext<'_>,
-        first: Steering,
-        dead: u8,
-    ) -> Planes {
+impl Plane {
+    /// Those of a new flow; `first` is what steers in the first one.
+    pub(super) fn all(config: &RunConfig, flow: &FlowContext<'_>, first: Steering) -> Vec<Plane> {
         let name = Draw::new(config.seed, "plane");
-        let (first, others) = match first.is_fixed() {
-            true => (None, 1..1),
-            false => (Some(first), 1..config.fabric.nic_ports()),
-        };
-        let steering = |plane: u32| {
-            let flow = FlowContext { flow: name.at(flow.flow, u64::from(plane)), ..*flow };
-            Steering::new(&config.balance, &flow)
-        };
-        Planes {
-            steerings: first.into_iter().chain(others.map(steering)).collect(),
-            dead,
-            barred: 0,
-            silent_since: [Time::MAX; MOST],
-            barred_until: [Time::ZERO; MOST],
-        }
+        let is_fixed = first.is_fixed();
+        let others = (1..config.fabric.nic_ports()).map(|plane| match is_fixed {
+            true => Steering::Fixed,
+            false => {
+                let flow = FlowContext { flow: name.at(flow.flow, u64::from(plane)), ..*flow };
+                Steering::new(&config.balance, &flow)
+            }
+        });
+        let plane =
+            |steering| Plane { steering, silent_since: Time::MAX, barred_until: Time::ZERO };
+        std::iter::once(first).chain(others).map(plane).collect()
     }
-    /// All is acknowledged: nothing is left to steer.
-    pub(super) fn forget(&mut self) {
-        self.steerings = Box::default();
-    }
-    /// Whether `flow`, whose planes these are, sends into `plane` for now.
     #[inline(always)]
-    pub(super) fn are_open(&self, now: Time, flow: &SendingQp, plane: u32) -> bool {
-        (flow.planes & !self.dead) >> plane & 1 == 1 && !self.is_barred(now, plane)
+    pub(super) fn is_barred(&self, now: Time) -> bool {
+        now < self.barred_until
     }
-    /// Packet `seq` of `flow`, whose planes these are, leaves into `plane`: by which route?
+    /// Packet `seq` of `flow` leaves into it, number `plane`: by which route?
     #[inline(always)]
     pub(super) fn route(
         &mut self,
@@ -88,68 +69,43 @@ impl Planes {
         seq: u32,
         at: Departure,
     ) -> Route {
-        self.leave(at.now, plane);
+        self.silent_since = at.now.min(self.silent_since);
         if flow.hooks.is_plain() {
             return flow.route;
         }
         flow.note_departure(at.now, seq);
-        let route = match self.steering_in(plane) {
-            Some(steering) => steering.route(flow.route, at),
-            None => flow.route,
-        };
+        let route = self.steering.route(flow.route, at);
         if flow.hooks.names_losses() {
             flow.note_way(seq, plane, route);
         }
         route
     }
-    /// What steers in a plane, unless packets keep their order.
     #[inline(always)]
-    fn steering_in(&mut self, plane: u32) -> Option<&mut Steering> {
-        self.steerings.get_mut(plane as usize)
+    pub(super) fn hear(&mut self) {
+        (self.silent_since, self.barred_until) = (Time::MAX, Time::ZERO);
     }
-    #[inline(always)]
-    fn leave(&mut self, now: Time, plane: u32) {
-        let since = &mut self.silent_since[plane as usize % MOST];
-        *since = now.min(*since);
-    }
-    #[inline(always)]
-    fn hear(&mut self, plane: u32) {
-        self.silent_since[plane as usize % MOST] = Time::MAX;
-        self.barred &= !(1 << plane);
-    }
-    #[inline(always)]
-    fn is_barred(&self, now: Time, plane: u32) -> bool {
-        self.barred >> plane & 1 == 1 && now < self.barred_until[plane as usize]
-    }
-    /// Whether a queue pair that is bound to plane `own` leaves it: not for a single loss, nor when the
+    /// Whether a queue pair that is bound to it leaves it: not for a single loss, nor when the
     /// packets that it sent into the plane before run out one by one. Half the time-out, since a timer may have begun
     /// before the first packet that nothing came back for.
-    fn is_left(&mut self, TimeOut { now, after }: TimeOut, own: u32) -> bool {
-        let since = &mut self.silent_since[own as usize];
-        let is_left = since.saturating_add(Time(after.0 / 2)) <= now;
+    fn is_left(&mut self, TimeOut { now, after }: TimeOut) -> bool {
+        let is_left = self.silent_since.saturating_add(Time(after.0 / 2)) <= now;
         if is_left {
-            *since = Time::MAX;
+            self.silent_since = Time::MAX;
         }
         is_left
     }
-    /// Bars those of `planes`, a bit each, that are silent; not all of them.
-    fn time_out(&mut self, TimeOut { now, after }: TimeOut, planes: u32) {
-        let is_silent = |since: Time| since.saturating_add(after) <= now;
-        let all = 0..planes as usize;
-        if all
-            .clone()
-            .all(|plane| self.is_barred(now, plane as u32) || is_silent(self.silent_since[plane]))
-        {
-            self.barred = 0;
+    fn is_silent(&self, TimeOut { now, after }: TimeOut) -> bool {
+        self.silent_since.saturating_add(after) <= now
+    }
+    /// Bars those of `planes` that are silent; not all of them.
+    fn time_out(planes: &mut [Plane], at: TimeOut) {
+        if planes.iter().all(|plane| plane.is_barred(at.now) || plane.is_silent(at)) {
+            planes.iter_mut().for_each(|plane| plane.barred_until = Time::ZERO);
             return;
         }
-        for plane in all {
-            if !is_silent(self.silent_since[plane]) {
-                continue;
-            }
-            self.silent_since[plane] = Time::MAX;
-            self.barred_until[plane] = now + after * BARRED;
-            self.barred |= 1 << plane;
+        for plane in planes.iter_mut().filter(|plane| plane.is_silent(at)) {
+            plane.silent_since = Time::MAX;
+            plane.barred_until = at.now + at.after * BARRED;
         }
     }
 }
@@ -169,35 +125,39 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// If the ports of the NIC of `host` are free, sends the next packets in turn.
     #[inline(always)]
     pub(crate) fn pull(&mut self, host: OwnHost) {
-        match self.planes() {
-            1 => self.pull_in_plane::<false>(host, 0),
-            _ => match self.all_ports() & !self.nics.hosts[host].told {
-                0 => {}
-                open => self.pull_in_planes(host, open),
-            },
+        if self.planes() == 1 {
+            self.pull_in_plane::<false>(host, 0);
+            return;
+        }
+        let open = self.nics.ports.all & !self.nics.told[host];
+        if open != 0 {
+            self.pull_in_planes(host, open);
         }
     }
+    /// On its own, so that the loop has registers to spare.
     #[inline(never)]
     fn pull_in_planes(&mut self, host: OwnHost, mut open: u8) {
+        let mut told = 0;
         while open != 0 {
-            self.pull_in_plane::<true>(host, open.trailing_zeros());
+            let plane = open.trailing_zeros();
+            told |= u8::from(self.pull_in_plane::<true>(host, plane)) << plane;
             open &= open - 1;
         }
-    }
-    #[inline(always)]
-    fn pull_by_port(&mut self, port: OutPort) {
-        let (host, plane) = self.nics.ports.owner(port);
-        self.nics.hosts[host].told &= !(1 << plane);
-        self.pull_in_planes(host, 1 << plane);
+        self.nics.told[host] |= told;
     }
     /// A port of a NIC asks for data.
     #[inline(always)]
     pub(crate) fn pull_port(&mut self, port: OutPort) {
-        match self.planes() {
+        if self.planes() == 1 {
             // NICs are numbered as their hosts.
-            1 => self.pull_in_plane::<false>(OwnHost(port.0), 0),
-            _ => self.pull_by_port(port),
+            self.pull_in_plane::<false>(OwnHost(port.0), 0);
+            return;
         }
+        let (host, plane) = self.nics.ports.owner(port);
+        let told = self.pull_in_plane::<true>(host, plane);
+        // Without a jump: whether somebody waits is a coin.
+        let all = &mut self.nics.told[host];
+        *all = *all & !(1 << plane) | u8::from(told) << plane;
     }
     /// What timed out at queue pair `id` is told to the states that steered it, if they ask.
     pub(super) fn name_losses(&mut self, id: u32, TimeOut { now, after }: TimeOut) {
@@ -213,9 +173,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         for way in ways {
             let (plane, entropy) = (way >> u16::BITS, way as u16);
-            if let Some(steering) = self.steering_of(id, plane) {
-                steering.on_lost(now, entropy);
-            }
+            self.steering_of(id, plane).on_lost(now, entropy);
         }
         self.plan_path_probes(id);
     }
@@ -231,58 +189,50 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(never)]
     pub(super) fn steer_in_plane(&mut self, id: u32, port: OutPort, feedback: Feedback) {
         let nics = &mut self.nics;
-        let (_, plane) = nics.ports.owner(port);
-        if let Some(steering) = nics.planes[id as usize].steering_in(plane) {
-            steering.on_ack(feedback);
-        }
+        let plane = nics.ports.plane(port);
+        nics.plane(id, plane).steering.on_ack(feedback);
     }
-    /// What steers queue pair `id` in a plane, unless its packets keep their order there.
-    pub(super) fn steering_of(&mut self, id: u32, plane: u32) -> Option<&mut Steering> {
-        let flow = &mut self.nics.senders[id as usize];
-        match flow.hooks.is_planed() {
-            false => Some(&mut flow.steering),
-            true => self.nics.planes[id as usize].steering_in(plane),
+    /// What steers queue pair `id` in a plane.
+    pub(super) fn steering_of(&mut self, id: u32, plane: u32) -> &mut Steering {
+        match self.planes() {
+            1 => &mut self.nics.senders[id as usize].steering,
+            _ => &mut self.nics.plane(id, plane).steering,
         }
     }
     /// Something came back to queue pair `id` by `port`.
     #[inline(always)]
     pub(super) fn hear_from_plane(&mut self, id: u32, port: OutPort) {
         if self.planes() > 1 {
-            let (_, plane) = self.nics.ports.owner(port);
-            self.nics.planes[id as usize].hear(plane);
+            let plane = self.nics.ports.plane(port);
+            self.nics.plane(id, plane).hear();
         }
     }
     /// Queue pair `id` timed out.
     pub(super) fn steer_time_out(&mut self, id: u32, time_out: TimeOut) {
+        let count = self.planes();
         let nics = &mut self.nics;
         let flow = &mut nics.senders[id as usize];
         flow.steering.on_time_out(time_out);
-        let count = nics.ports.planes;
         if count == 1 {
             return;
         }
-        let planes = &mut nics.planes[id as usize];
-        planes.steerings.iter_mut().for_each(|steering| steering.on_time_out(time_out));
+        let planes = &mut nics.planes[nics.ports.index(id, 0)..][..count as usize];
+        planes.iter_mut().for_each(|plane| plane.steering.on_time_out(time_out));
         if flow.planes.count_ones() > 1 {
-            planes.time_out(time_out, count);
+            Plane::time_out(planes, time_out);
         } else if self.config.fabric.homes() == 1 && nics.chunks.number(id).is_none() {
             // Its packets keep their order in one plane: that is another one, if this one is silent.
             let own = flow.planes.trailing_zeros();
-            if planes.is_left(time_out, own) {
+            if planes[own as usize].is_left(time_out) {
                 let mut others = (1..count).map(|step| (own + step) % count);
-                let next = others.find(|plane| planes.dead >> plane & 1 == 0);
+                let next = others.find(|plane| flow.dead >> plane & 1 == 0);
                 flow.planes = 1 << next.unwrap_or(own);
             }
         }
     }
-    /// All ports of a NIC, a bit each.
-    #[inline(always)]
-    fn all_ports(&self) -> u8 {
-        u8::MAX >> (u8::BITS - self.planes())
-    }
     /// Those of whose links none is in `dead`, if there are such.
     pub(super) fn live_ports(&self, dead: u8) -> u8 {
-        let all = self.all_ports();
+        let all = self.nics.ports.all;
         if all & !dead == 0 { all } else { all & !dead }
     }
     /// The ports by which nothing reaches `dst` from `src`, by what is known of their links: those of `src`, and in planes
@@ -307,7 +257,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let flow = &self.nics.senders[id as usize];
             let (host, key, planes) = (flow.src, flow.key, flow.planes);
             let dead = self.dead_between(host, flow.dst);
-            self.nics.planes[id as usize].dead = dead;
+            self.nics.senders[id as usize].dead = dead;
             if planes.count_ones() == 1 && planes & dead != 0 {
                 let port = in_turn(self.live_ports(dead), key);
                 self.nics.senders[id as usize].planes = 1 << port;

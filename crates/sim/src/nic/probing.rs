@@ -7,7 +7,6 @@ use crate::headers::Ask;
 use crate::partition::OutPort;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::Steering;
 use weft_transport::Window;
 use weft_units::{Ring, Time};
 
@@ -59,8 +58,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn probe_paths(&mut self, id: u32) {
         let (mut routes, now) = (Vec::new(), self.now);
         for plane in 0..self.planes() {
-            let Some(steering) = self.steering_of(id, plane) else { continue };
-            let next = steering.probe(now, &mut routes);
+            let next = self.steering_of(id, plane).probe(now, &mut routes);
             for route in routes.drain(..) {
                 self.request_by(id, plane, route, Ask::Path);
             }
@@ -71,17 +69,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// The scheme has heard of losses of queue pair `id`, and may want to probe.
     pub(super) fn plan_path_probes(&mut self, id: u32) {
         for plane in 0..self.planes() {
-            let next = self.steering_of(id, plane).and_then(Steering::probe_at);
+            let next = self.steering_of(id, plane).probe_at();
             self.probe_again(id, next);
         }
     }
 
     /// The answer to a probe of a path has come by `port`.
     pub(super) fn hear_of_path(&mut self, id: u32, port: OutPort, entropy: u16) {
-        let (_, plane) = self.nics.ports.owner(port);
-        if let Some(steering) = self.steering_of(id, plane) {
-            steering.on_probe(entropy);
-        }
+        let plane = self.nics.ports.plane(port);
+        self.steering_of(id, plane).on_probe(entropy);
     }
 
     fn probe_again(&mut self, id: u32, at: Option<Time>) {

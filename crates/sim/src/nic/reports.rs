@@ -217,9 +217,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (flow, now) = (&self.nics.senders[id as usize], self.now);
         let (is_plain, base, in_flight) =
             (flow.hooks.is_plain(), flow.route, flow.sender.in_flight());
-        let route = match self.steering_of(id, 0) {
-            Some(steering) if !is_plain => steering.route(base, Departure { now, in_flight }),
-            _ => base,
+        let route = match is_plain {
+            true => base,
+            false => self.steering_of(id, 0).route(base, Departure { now, in_flight }),
         };
         let flow = &self.nics.senders[id as usize];
         let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);

@@ -1,7 +1,7 @@
 //! The round of a NIC: whose turn it is, and what leaves.
 
 use super::flow::{Stage, stretched};
-use super::planes::Planes;
+use super::planes::Plane;
 use crate::config::{Pacing, Service};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -58,7 +58,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn line_up_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
         match self.config.service {
             Service::RoundRobin | Service::InOrder => {
-                self.nics.round(host, plane).push_back(id);
+                self.nics.round(host, plane).push(id);
             }
             Service::OldestFirst => self.line_up_by_age(host, id, plane),
         }
@@ -72,8 +72,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Some(birth) => *birth,
             None => self.age_of_operation(id),
         };
-        let at = round.partition_point(|other| age(*other) < age(id));
-        round.insert(at, id);
+        round.insert_after(|other| age(other) < age(id), id);
         *self.nics.round(host, plane) = round;
         self.nics.opening_order = births;
     }
@@ -122,40 +121,37 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn. `PLANED`: the NIC
-    /// has several ports.
+    /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn. Whether it will ask for data.
+    /// `PLANED`: the NIC has several ports.
     #[inline(always)]
-    pub(crate) fn pull_in_plane<const PLANED: bool>(&mut self, host: OwnHost, plane: u32) {
+    pub(super) fn pull_in_plane<const PLANED: bool>(&mut self, host: OwnHost, plane: u32) -> bool {
         let nic = self.nics.ports.of(host, plane);
         loop {
             let round = self.nics.round(host, plane);
             if round.is_empty() {
-                return;
+                return false;
             }
             if self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told {
-                if PLANED {
-                    self.nics.hosts[host].told |= 1 << plane;
-                }
-                return;
+                return true;
             }
-            let id = round.pop_front().expect("not empty");
+            let id = round.pop().expect("not empty");
             let Some(flow) = self.nics.senders.get_mut(id as usize) else {
                 // No queue pair: an operation of switches.
                 match self.pull_operation(host, id, plane) {
-                    true => return,
+                    true => return false,
                     false => continue,
                 }
             };
             flow.queued &= !(1 << plane);
-            let opens = |planes: &Planes| planes.are_open(self.now, flow, plane);
-            if flow.may_send() && (!PLANED || opens(&self.nics.planes[id as usize])) {
+            let is_open = |known: &[Plane]| {
+                let known = &known[self.nics.ports.index(id, plane)];
+                flow.takes(plane) && !known.is_barred(self.now)
+            };
+            if flow.may_send() && (!PLANED || is_open(&self.nics.planes)) {
                 if self.nics.has_slots && !self.may_leave_gpu(id) {
                     continue;
                 }
-                return match PLANED {
-                    false => self.send_data::<false>(host, id, plane),
-                    true => self.send_in_plane(host, id, plane),
-                };
+                return self.send_data::<PLANED>(host, id, plane);
             }
             if flow.is_done() {
                 self.retire_if_over(id);
@@ -163,15 +159,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// As [`Engine::send_data`] with several planes: on its own, so that both it and the round have registers to spare.
-    #[inline(never)]
-    fn send_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
-        self.send_data::<true>(host, id, plane);
-    }
-
-    /// Puts the next packet of queue pair `id` on the wire in `plane`.
+    /// Puts the next packet of queue pair `id` on the wire in `plane`. Whether the port will ask for another one.
     #[inline(always)]
-    fn send_data<const PLANED: bool>(&mut self, host: OwnHost, id: u32, plane: u32) {
+    fn send_data<const PLANED: bool>(&mut self, host: OwnHost, id: u32, plane: u32) -> bool {
         let flow = &mut self.nics.senders[id as usize];
         flow.note_sent();
         let in_flight = flow.sender.in_flight();
@@ -179,7 +169,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
         let route = if PLANED {
             let at = Departure { now: self.now, in_flight };
-            self.nics.planes[id as usize].route(flow, plane, sent.seq, at)
+            let place = self.nics.ports.index(id, plane);
+            self.nics.planes[place].route(flow, plane, sent.seq, at)
         } else if flow.hooks.is_plain() {
             flow.route
         } else {
@@ -195,12 +186,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
         } else if flow.may_send() {
-            match PLANED && flow.planes & !flow.queued == 1 << plane {
-                true => {
-                    flow.queued |= 1 << plane;
-                    self.line_up_in_plane(host, id, plane);
-                }
-                false => self.line_up(host, id),
+            flow.queued |= 1 << plane;
+            let is_missing = PLANED && flow.may_join();
+            self.line_up_in_plane(host, id, plane);
+            if is_missing {
+                self.line_up(host, id);
             }
         }
         self.counts.totals.packets += 1;
@@ -213,19 +203,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if is_reported && let Some(place) = self.ask_for_credit(host, id, sent.seq) {
             packet = packet.with_header(place);
         }
-        let next = self.nics.round(host, plane).front().copied();
+        let next = self.nics.round(host, plane).next();
         let more = next.is_some();
         if let Some(next) = next.and_then(|next| self.nics.senders.get(next as usize)) {
             next.prefetch();
-        }
-        if PLANED && more {
-            self.nics.hosts[host].told |= 1 << plane;
         }
         let nic = self.nics.ports.of(host, plane);
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);
         if is_last {
             self.all_left(id);
         }
+        more
     }
 
     /// Holds queue pair `id` back until its next packet is due. Packets are due at a steady
