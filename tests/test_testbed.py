@@ -689,4 +689,13 @@ def test_figures_of_twill_on_hosts_are_those_of_the_record(record: str, schemes:
     key = "of_bound_mean" if found["bound_left_s"] is None else "of_bound_left_mean"
     parts = [one[key] and f"{one[key]:.3f}" for one in found["schemes"]]
     cells = " | ".join(part or "not done after half a minute" for part in parts)
-    assert f"| {cells} |" in (top / "docs/twill.md").read_text()
+    text = (top / "docs/twill.md").read_text()
+    assert f"| {cells} |" in text
+    if record == "discovered-dies":
+        runs = found["runs"]
+        by_name = {
+            name: [run["of_bound_left"] for run in runs if run["scheme"] == name]
+            for name in schemes
+        }
+        rules, ports, _ = (f"{min(some):.3f} to {max(some):.3f}" for some in by_name.values())
+        assert f"at {ports} with discovered ports, at {rules} with rules" in text

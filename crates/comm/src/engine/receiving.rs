@@ -163,11 +163,12 @@ impl Engine {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         receiving.listed = false;
         let lanes = &receiving.lanes;
-        let is_mute = |token: &&usize| self.connections.get(*token).is_none_or(|one| one.mute);
+        let is_heard = |token: &&usize| self.connections.get(*token).is_some_and(|one| !one.mute);
+        // Where none is heard, it goes on until there is a new one.
         let Some(&token) = lanes
             .get(&receiving.control)
-            .filter(|token| !is_mute(token))
-            .or_else(|| lanes.values().find(|token| !is_mute(token)))
+            .filter(is_heard)
+            .or_else(|| lanes.values().find(is_heard))
             .or_else(|| lanes.values().next())
         else {
             return;
