@@ -142,15 +142,19 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     }
 
     /// Has the cache fetch the queue pairs and ports of what comes next, if that is why the agenda had no event.
-    #[inline]
+    #[inline(never)]
     fn look_ahead(&mut self) -> bool {
         let Some(events) = self.agenda.next_ones() else { return false };
         if self.nics.are_many() {
             let has_many_ports = self.nics.have_many_ports();
-            for event in events.iter().filter(|event| event.target().is(Class::Arrive)) {
-                self.nics.expect(event.packet());
-                if has_many_ports {
-                    self.ports.prefetch(self.switches.ingress(event));
+            for event in events {
+                if event.target().is(Class::Arrive) {
+                    self.nics.expect(event.packet());
+                    if has_many_ports {
+                        self.ports.prefetch(self.switches.ingress(event));
+                    }
+                } else if event.target().is(Class::Start) {
+                    self.nics.expect_start(event.target().id());
                 }
             }
         }

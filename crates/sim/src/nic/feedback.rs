@@ -155,7 +155,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                     flow.steering.on_ack(feedback);
                 }
             }
-            if let Some(departures) = &mut flow.departures {
+            if let Some(departures) = flow.departures_if_timed() {
                 departures.forget_below(answer.cumulative);
             }
         }

@@ -70,6 +70,7 @@ impl PacketHooks {
     const PLANED: u8 = 8;
     const HEARS: u8 = 16;
     const NAMES_LOSSES: u8 = 32;
+    const TIMED: u8 = 64;
 
     /// Of one that is `steering`, or `timed`; `awaited`: somebody wants to know when all of it has
     /// left; `reported`: its receiver answers with reports.
@@ -85,6 +86,7 @@ impl PacketHooks {
             (reported, PacketHooks::REPORTED),
             (steering.hears(), PacketHooks::HEARS),
             (steering.names_losses(), PacketHooks::NAMES_LOSSES),
+            (timed, PacketHooks::TIMED),
         ];
         PacketHooks(bits.iter().fold(0, |all, (is, bit)| all | if *is { *bit } else { 0 }))
     }
@@ -97,6 +99,11 @@ impl PacketHooks {
     #[inline(always)]
     pub(super) fn names_losses(self) -> bool {
         self.0 & PacketHooks::NAMES_LOSSES != 0
+    }
+    /// Somebody wants to know when its packets left.
+    #[inline(always)]
+    fn is_timed(self) -> bool {
+        self.0 & PacketHooks::TIMED != 0
     }
     /// What stays when all is acknowledged.
     pub(super) fn of_done(self) -> PacketHooks {
@@ -211,14 +218,20 @@ impl SendingQp {
     }
     #[inline(always)]
     pub(super) fn note_departure(&mut self, now: Time, seq: u32) {
-        if let Some(departures) = &mut self.departures {
+        if let Some(departures) = self.departures_if_timed() {
             departures.put(seq, now);
         }
+    }
+    /// When each packet left. Plain ones, and those that are only steered, need not look where it would be, which may
+    /// be far from the core.
+    #[inline(always)]
+    pub(super) fn departures_if_timed(&mut self) -> Option<&mut SendTimes> {
+        if self.hooks.is_timed() { self.departures.as_deref_mut() } else { None }
     }
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]
     pub(super) fn rtt(&self, now: Time, seq: u32) -> Time {
-        if self.hooks.is_plain() {
+        if !self.hooks.is_timed() {
             return Time::ZERO;
         }
         match &self.departures {
@@ -236,11 +249,14 @@ impl SendingQp {
         let queue_pair = self.queue_pair;
         FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair, chunk }
     }
-    /// Has the cache fetch what the flow's next packet or acknowledgement needs.
+    /// Has the cache fetch what the flow's next packet or acknowledgement needs; `all`: not only what plain ones do.
     #[inline(always)]
-    pub(super) fn prefetch(&self) {
+    pub(super) fn prefetch(&self, all: bool) {
         prefetch(self);
         prefetch(&self.congestion);
+        if all {
+            prefetch(&self.steering);
+        }
     }
     pub(crate) fn is_done(&self) -> bool {
         self.stage == Stage::Done

@@ -43,6 +43,8 @@ pub(crate) struct Nics {
     pub(super) planes: Vec<Plane>,
     /// Ports of NICs whose links are known to be dead, a bit each, of all hosts of the fabric that have others.
     pub(super) dead: FxHashMap<HostId, u8>,
+    /// Packets of some queue pairs need more of it than those of plain ones: it is paced, or not plain.
+    pub(super) need_all: bool,
     /// Packets leave in slots of their GPUs.
     pub(super) has_slots: bool,
     /// Scratch for planners.
@@ -72,6 +74,7 @@ impl Nics {
             ],
             planes: Vec::new(),
             dead: FxHashMap::default(),
+            need_all: false,
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             subflows: Vec::new(),
             chunks: Chunks::default(),
@@ -124,6 +127,12 @@ impl Nics {
     pub(crate) fn have_many_ports(&self) -> bool {
         self.rounds.len() > MANY
     }
+    /// The pacing gap of a queue pair is over soon: has the cache fetch it.
+    pub(crate) fn expect_start(&self, id: u32) {
+        if let Some(flow) = self.senders.get(id as usize) {
+            flow.prefetch(true);
+        }
+    }
     /// A packet is on its way to its host, which may be of another partition: has the cache
     /// fetch its queue pair.
     #[inline(always)]
@@ -140,7 +149,7 @@ impl Nics {
             }
             Kind::Ack | Kind::Nack => {
                 if let Some(flow) = self.senders.get(packet.sender() as usize) {
-                    flow.prefetch();
+                    flow.prefetch(false);
                 }
             }
             Kind::TorControl | Kind::Pfc => {}

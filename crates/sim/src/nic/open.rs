@@ -123,6 +123,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 (care.in_planes(), Steering::Fixed)
             }
         };
+        self.nics.need_all |= congestion.is_paced() || !care.is_plain();
         let flow = SendingQp {
             sender,
             congestion,

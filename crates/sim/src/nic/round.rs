@@ -206,7 +206,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let next = self.nics.round(host, plane).next();
         let more = next.is_some();
         if let Some(next) = next.and_then(|next| self.nics.senders.get(next as usize)) {
-            next.prefetch();
+            next.prefetch(self.nics.need_all);
         }
         let nic = self.nics.ports.of(host, plane);
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);
