@@ -25,6 +25,56 @@ fn chunks_add_up_and_take_all_paths_in_turn() {
     assert!(parts.eq(0..sizes.len() as u32));
 }
 
+/// How many chunks each message was cut into.
+fn cuts(network: &Network, messages: u32) -> Vec<usize> {
+    let of = |message| network.left.iter().filter(|(_, one)| one.message.0 == message).count();
+    (0..messages).map(of).collect()
+}
+
+#[test]
+fn few_messages_are_cut_so_that_each_path_has_as_many_parts() {
+    let mut network = Network::new(&[("chunk", "10000B")], 0);
+    for message in 0..3 {
+        network.post(post(message, 4 + message, 48_000));
+    }
+    network.run(Time::MAX);
+    // Five whole chunks each would be more on one path than on others.
+    assert_eq!(cuts(&network, 3), [8, 8, 8]);
+    let loads: Vec<u64> = network.loads(Time::ZERO).into_values().collect();
+    assert_eq!(loads, [36_000; 4]);
+}
+
+#[test]
+fn messages_to_more_receivers_than_there_are_paths_are_cut_no_more_than_they_must() {
+    let mut network = Network::new(&[("chunk", "10000B")], 0);
+    for message in 0..5 {
+        network.post(post(message, 4 + message % 4, 8_000));
+    }
+    assert_eq!(cuts(&network, 5), [4, 4, 4, 4, 1]);
+    // What is posted and waits for the NIC counts as well.
+    let mut network = Network::new(&[("chunk", "10000B")], 0);
+    for message in 0..6 {
+        network.post(post(message, 4, 44_000));
+    }
+    network.run(Time::MAX);
+    assert_eq!(cuts(&network, 6), [8, 8, 5, 5, 5, 5]);
+}
+
+#[test]
+fn messages_of_no_bytes_come_and_go() {
+    let mut network = Network::new(&[("chunk", "10000B")], 0);
+    // The answers of some come before, and of some after those of what has bytes.
+    for message in 0..12 {
+        network.post(post(message, 4 + message % 4, if message % 3 == 1 { 44_000 } else { 0 }));
+    }
+    network.run(Time::MAX);
+    assert!(network.under_way.is_empty());
+    // None of their receivers is thought to have something out.
+    network.post(post(12, 4, 44_000));
+    network.run(Time::MAX);
+    assert_eq!(cuts(&network, 13)[12], 8);
+}
+
 #[test]
 fn hosts_of_a_leaf_begin_at_different_uplinks_in_three_tiers_too() {
     let clos = Clos::fat_tree(4, LINK);

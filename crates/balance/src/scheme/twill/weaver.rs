@@ -60,6 +60,10 @@ pub struct Weaver {
     network: Network,
     receivers: FxHashMap<HostId, Receiver>,
     queue: Queue,
+    /// Messages in it.
+    waiting: u32,
+    /// Receivers to which something is out.
+    reached: u32,
     under_way: Vec<UnderWay>,
     /// Places in `under_way` that are free.
     free: Vec<u32>,
@@ -135,6 +139,8 @@ impl Weaver {
             network: Network::default(),
             receivers: FxHashMap::default(),
             queue: Queue::default(),
+            waiting: 0,
+            reached: 0,
             under_way: Vec::new(),
             free: Vec::new(),
             sent: 0,
@@ -244,6 +250,7 @@ impl Weaver {
             out.push(Subflow { message, dst, bytes, part: rest.parts, route, delay, tag, carrier });
             rest.left -= bytes;
             rest.parts += 1;
+            self.waiting -= u32::from(rest.left == 0);
             Offer::Taken
         });
         self.queue = queue;
@@ -254,15 +261,20 @@ impl Weaver {
         self.flush_at = (is_full && !self.queue.is_empty()).then(|| pending.unwrap_or(now + wait));
     }
 
-    /// The payload of the chunks of a message that begins now. Where little is out, a short one is cut into as
-    /// many as there are paths: parts of a packet take less time at each switch.
+    /// The payload of the chunks of a message that begins now. Many messages load paths alike by themselves; few are cut
+    /// so that each path has as many parts, of whole packets or, where each path has one, of less: parts of packets take
+    /// less time at each switch.
     fn chunk_of(&mut self, bytes: u64, dst: HostId, fabric: &Fabric) -> u64 {
         let Known { ways, .. } = self.network.ways(fabric, self.host, dst, self.config.rotate);
         let ways = ways.ways.len() as u64;
-        match self.out + bytes > ways * self.chunk {
-            true => self.chunk,
-            false => bytes.div_ceil(ways).clamp(LEAST_CHUNK.min(self.chunk), self.chunk),
+        if u64::from(self.waiting + self.reached) > ways {
+            return self.chunk;
         }
+        let parts = bytes.div_ceil(self.chunk).max(1).next_multiple_of(ways);
+        let part = bytes.div_ceil(parts);
+        let part =
+            if parts == ways { part.max(LEAST_CHUNK) } else { part.next_multiple_of(self.mtu) };
+        part.min(self.chunk)
     }
 
     /// Whether a chunk of a message may leave for its receiver.
@@ -289,7 +301,9 @@ impl Weaver {
         let Post { dst, tag, .. } = *post;
         self.out += bytes;
         self.backlog += bytes as f64;
-        self.receivers.get_mut(&dst).expect("it is known").out += bytes;
+        let receiver = self.receivers.get_mut(&dst).expect("it is known");
+        self.reached += u32::from(receiver.out == 0 && bytes > 0);
+        receiver.out += bytes;
         let way = self.choose(now, dst, None, fabric);
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
@@ -494,6 +508,7 @@ impl Plan for Weaver {
         if self.config.jobs.is_some_and(|jobs| post.job >= jobs) {
             return self.others.post(now, post, fabric, out);
         }
+        self.waiting += 1;
         let alone = Time((post.bytes as f64 * self.time_of_byte(fabric)) as u64);
         match self.config.order {
             Order::Deadline => self.queue.push(now, now + alone, post),
@@ -526,6 +541,7 @@ impl Plan for Weaver {
         self.again -= if chunk.again { chunk.sent.bytes } else { 0 };
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         receiver.out -= chunk.sent.bytes;
+        self.reached -= u32::from(receiver.out == 0 && chunk.sent.bytes > 0);
         (receiver.heard_at, receiver.silent.0) = (now, 0);
         receiver.newest = receiver.newest.max(chunk.sent.number);
         match chunk.first.filter(|first| first.route == flow.route) {
