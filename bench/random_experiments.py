@@ -6,6 +6,10 @@ stays in a file of one JSON object a line; cases that are there are not run agai
     make random-experiments
     python bench/random_experiments.py out.jsonl --cases 2000 --schemes twill,ethereal,ecmp
     python bench/random_experiments.py out.jsonl --only 17       one case: its experiment and times
+    python bench/random_experiments.py out.jsonl --seeds 8       means over eight seeds
+
+A seed draws which links fail and when, hashes, and what is random in a job. One run says who was
+lucky, too; means over seeds say less of that.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from weft.errors import ExperimentError, StallError
 
 PACKET_HOPS = 2_500_000
 """Of one run, at most."""
+SEEDS_APART = 1_000_000
+"""From a run of a case to its next: more than there are cases, so that none has another's."""
 RATES = ("25Gbps", "100Gbps", "200Gbps", "400Gbps", "800Gbps")
 DELAYS = ("100ns", "500ns", "1us", "3us")
 SLOWER = {"800Gbps": "400Gbps", "400Gbps": "200Gbps", "200Gbps": "100Gbps", "100Gbps": "50Gbps"}
@@ -38,18 +44,20 @@ def main() -> int:
     words.add_argument("--cases", type=int, default=200)
     words.add_argument("--seed", type=int, default=1, help="other cases")
     words.add_argument("--schemes", default="twill,ethereal,ecmp", help="the first is judged")
+    words.add_argument("--seeds", type=int, default=1, help="runs of a case under each scheme")
     words.add_argument("--only", type=int, help="one case: its experiment and times")
     words.add_argument("--jobs", type=int, default=None)
     words.add_argument("--worst", type=int, default=20, help="how many are shown")
     asked = words.parse_args()
     schemes = asked.schemes.split(",")
     if asked.only is not None:
-        print(json.dumps(run(asked.seed, asked.only, schemes), indent=1))
+        print(json.dumps(run(asked.seed, asked.only, schemes, asked.seeds), indent=1))
         return 0
-    done = read(asked.results, asked.seed, schemes)
+    done = read(asked.results, asked.seed, schemes, asked.seeds)
     missing = [case for case in range(asked.cases) if case not in done]
     with asked.results.open("a") as out, ProcessPoolExecutor(asked.jobs) as pool:
-        for future in as_completed(pool.submit(run, asked.seed, n, schemes) for n in missing):
+        runs = (pool.submit(run, asked.seed, n, schemes, asked.seeds) for n in missing)
+        for future in as_completed(runs):
             result = future.result()
             done[result["case"]] = result
             print(json.dumps(result), file=out, flush=True)
@@ -57,34 +65,41 @@ def main() -> int:
     return 0
 
 
-def read(results: Path, seed: int, schemes: list[str]) -> dict[int, dict[str, Any]]:
-    """Cases of this seed that are there with all schemes."""
+def read(results: Path, seed: int, schemes: list[str], seeds: int) -> dict[int, dict[str, Any]]:
+    """Cases of this seed that are there with all schemes, and so many runs of each."""
     lines = results.read_text().splitlines() if results.exists() else []
     cases = map(json.loads, lines)
     return {
         case["case"]: case
         for case in cases
-        if case["seed"] == seed and all(scheme in case["slowdown"] for scheme in schemes)
+        if case["seed"] == seed
+        and case.get("seeds", 1) == seeds
+        and all(scheme in case["slowdown"] for scheme in schemes)
     }
 
 
-def run(seed: int, case: int, schemes: list[str]) -> dict[str, Any]:
-    """Simulate one case under all schemes."""
-    draw = random.Random(f"{seed}/{case}")
-    experiment = drawn(draw)
-    slowdown: dict[str, float | str | None] = {}
-    for scheme in schemes:
-        one = {**experiment, "balance": {**experiment.get("balance", {}), "scheme": scheme}}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                result = weft.simulate({**one, "sweep": {"seeds": [case + 1]}}, jobs=1, threads=1)
-                slowdown[scheme] = result.runs["slowdown"][0]
-            except StallError:
-                slowdown[scheme] = None
-            except ExperimentError as error:
-                slowdown[scheme] = str(error)
-    return {"seed": seed, "case": case, "slowdown": slowdown, "experiment": experiment}
+def run(seed: int, case: int, schemes: list[str], seeds: int = 1) -> dict[str, Any]:
+    """Simulate one case under all schemes, each with so many seeds: means of what they take."""
+    experiment = drawn(random.Random(f"{seed}/{case}"))
+    result: dict[str, Any] = {"seed": seed, "case": case, "seeds": seeds}
+    all_seeds = [case + 1 + SEEDS_APART * at for at in range(seeds)]
+    slowdown = {scheme: mean_slowdown(experiment, scheme, all_seeds) for scheme in schemes}
+    return {**result, "slowdown": slowdown, "experiment": experiment}
+
+
+def mean_slowdown(experiment: dict[str, Any], scheme: str, seeds: list[int]) -> float | str | None:
+    """Of one experiment under one scheme; `None`: it stalls; words: it cannot be."""
+    balance = {**experiment.get("balance", {}), "scheme": scheme}
+    one = {**experiment, "balance": balance, "sweep": {"seeds": seeds}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            runs = weft.simulate(one, jobs=1, threads=1).runs
+            return statistics.fmean(runs["slowdown"].to_list())
+        except StallError:
+            return None
+        except ExperimentError as error:
+            return str(error)
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:
