@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import runpy
 import statistics
@@ -34,3 +35,18 @@ def test_a_case_is_the_same_every_time() -> None:
     """A number names an experiment and its times."""
     assert PROGRAM["run"](1, 3, ["twill"]) == PROGRAM["run"](1, 3, ["twill"])
     assert PROGRAM["run"](2, 3, ["twill"]) != PROGRAM["run"](1, 3, ["twill"])
+
+
+def test_means_are_those_of_single_runs(tmp_path: Path) -> None:
+    """The first run of a case is that without `--seeds`, and none counts twice."""
+    both = PROGRAM["run"](1, 17, ["twill"], 2)
+    alone = PROGRAM["run"](1, 17, ["twill"])
+    second = PROGRAM["mean_slowdown"](alone["experiment"], "twill", [18 + PROGRAM["SEEDS_APART"]])
+    assert second != alone["slowdown"]["twill"]
+    mean = statistics.fmean([alone["slowdown"]["twill"], second])
+    assert math.isclose(both["slowdown"]["twill"], mean)
+    results = tmp_path / "out.jsonl"
+    results.write_text("".join(json.dumps(case) + "\n" for case in (alone, both)))
+    for seeds, case in ((1, alone), (2, both)):
+        assert PROGRAM["read"](results, 1, ["twill"], seeds) == {17: case}
+    assert PROGRAM["read"](results, 1, ["twill"], 3) == {}
