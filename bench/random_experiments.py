@@ -81,10 +81,15 @@ def read(results: Path, seed: int, schemes: list[str], seeds: int) -> dict[int, 
 def run(seed: int, case: int, schemes: list[str], seeds: int = 1) -> dict[str, Any]:
     """Simulate one case under all schemes, each with so many seeds: means of what they take."""
     experiment = drawn(random.Random(f"{seed}/{case}"))
-    result: dict[str, Any] = {"seed": seed, "case": case, "seeds": seeds}
     all_seeds = [case + 1 + SEEDS_APART * at for at in range(seeds)]
     slowdown = {scheme: mean_slowdown(experiment, scheme, all_seeds) for scheme in schemes}
-    return {**result, "slowdown": slowdown, "experiment": experiment}
+    return {
+        "seed": seed,
+        "case": case,
+        "seeds": seeds,
+        "slowdown": slowdown,
+        "experiment": experiment,
+    }
 
 
 def mean_slowdown(experiment: dict[str, Any], scheme: str, seeds: list[int]) -> float | str | None:

@@ -31,6 +31,8 @@ struct Batch {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     batches: VecDeque<Batch>,
+    /// Messages of all batches.
+    messages: usize,
     /// Messages whose receivers ask that others go first.
     deferred: u32,
 }
@@ -41,6 +43,7 @@ impl Queue {
     }
     /// A message joins those that were posted at `since`, of which the highest rank counts.
     pub(super) fn push(&mut self, since: Time, rank: Time, post: Post) {
+        self.messages += 1;
         let rest = Rest { post, left: post.bytes, chunk: 0, parts: 0, defers: false };
         let batches = &mut self.batches;
         let batch = batches.iter().rposition(|batch| batch.since == since);
@@ -65,15 +68,15 @@ impl Queue {
         self.deferred += u32::from(defers);
         rest.defers = defers;
     }
-    /// Offers messages to `send`, which takes a chunk of one at a time and says so, until it breaks off or has refused
-    /// all that are left. Whether it broke off.
-    pub(super) fn offer(&mut self, mut send: impl FnMut(&mut Rest) -> Offer) -> bool {
+    /// Offers messages to `send`, and says how many there are. It takes a chunk of one at a time and says so, until it
+    /// breaks off or has refused all that are left. Whether it broke off.
+    pub(super) fn offer(&mut self, mut send: impl FnMut(&mut Rest, usize) -> Offer) -> bool {
         let mut at = 0;
         while let Some(batch) = self.batches.get_mut(at) {
             let group = &mut batch.messages;
             let mut refused = 0;
             while refused < group.len() {
-                match send(&mut group[0]) {
+                match send(&mut group[0], self.messages) {
                     Offer::Stop => return true,
                     Offer::Refused => {
                         refused += 1;
@@ -83,6 +86,7 @@ impl Queue {
                         refused = 0;
                         if group[0].left == 0 {
                             self.deferred -= u32::from(group[0].defers);
+                            self.messages -= 1;
                             group.pop_front();
                         } else {
                             group.rotate_left(1);

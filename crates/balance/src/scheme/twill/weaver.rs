@@ -60,10 +60,6 @@ pub struct Weaver {
     network: Network,
     receivers: FxHashMap<HostId, Receiver>,
     queue: Queue,
-    /// Messages in it.
-    waiting: u32,
-    /// Receivers to which something is out.
-    reached: u32,
     under_way: Vec<UnderWay>,
     /// Places in `under_way` that are free.
     free: Vec<u32>,
@@ -139,8 +135,6 @@ impl Weaver {
             network: Network::default(),
             receivers: FxHashMap::default(),
             queue: Queue::default(),
-            waiting: 0,
-            reached: 0,
             under_way: Vec::new(),
             free: Vec::new(),
             sent: 0,
@@ -228,7 +222,7 @@ impl Weaver {
         self.backlog = (self.backlog - gone).clamp(0.0, self.out as f64);
         self.backlog_at = now;
         let mut queue = std::mem::take(&mut self.queue);
-        let has_stopped = queue.offer(|rest| {
+        let has_stopped = queue.offer(|rest, waiting| {
             if self.backlog >= most || self.is_out() {
                 return Offer::Stop;
             }
@@ -237,7 +231,7 @@ impl Weaver {
                 return Offer::Refused;
             }
             if rest.parts == 0 {
-                rest.chunk = self.chunk_of(post.bytes, post.dst, fabric);
+                rest.chunk = self.chunk_of(&post, waiting, fabric);
             }
             let bytes = rest.chunk.min(rest.left);
             let delay = match rest.parts {
@@ -250,7 +244,6 @@ impl Weaver {
             out.push(Subflow { message, dst, bytes, part: rest.parts, route, delay, tag, carrier });
             rest.left -= bytes;
             rest.parts += 1;
-            self.waiting -= u32::from(rest.left == 0);
             Offer::Taken
         });
         self.queue = queue;
@@ -261,15 +254,18 @@ impl Weaver {
         self.flush_at = (is_full && !self.queue.is_empty()).then(|| pending.unwrap_or(now + wait));
     }
 
-    /// The payload of the chunks of a message that begins now. Many messages load paths alike by themselves; few are cut
-    /// so that each path has as many parts, of whole packets or, where each path has one, of less: parts of packets take
-    /// less time at each switch.
-    fn chunk_of(&mut self, bytes: u64, dst: HostId, fabric: &Fabric) -> u64 {
+    /// The payload of the chunks of a message that begins now, one of so many that are `waiting`. Many messages load paths
+    /// alike by themselves; few are cut so that each path has as many parts, of whole packets or, where each path has
+    /// one, of less: parts of packets take less time at each switch.
+    fn chunk_of(&mut self, post: &Post, waiting: usize, fabric: &Fabric) -> u64 {
+        let Post { bytes, dst, .. } = *post;
         let Known { ways, .. } = self.network.ways(fabric, self.host, dst, self.config.rotate);
-        let ways = ways.ways.len() as u64;
-        if u64::from(self.waiting + self.reached) > ways {
+        let ways = ways.ways.len();
+        let reached = || self.receivers.values().filter(|receiver| receiver.out > 0).count();
+        if waiting > ways || waiting + reached() > ways {
             return self.chunk;
         }
+        let ways = ways as u64;
         let parts = bytes.div_ceil(self.chunk).max(1).next_multiple_of(ways);
         let part = bytes.div_ceil(parts);
         let part =
@@ -301,9 +297,7 @@ impl Weaver {
         let Post { dst, tag, .. } = *post;
         self.out += bytes;
         self.backlog += bytes as f64;
-        let receiver = self.receivers.get_mut(&dst).expect("it is known");
-        self.reached += u32::from(receiver.out == 0 && bytes > 0);
-        receiver.out += bytes;
+        self.receivers.get_mut(&dst).expect("it is known").out += bytes;
         let way = self.choose(now, dst, None, fabric);
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
@@ -508,7 +502,6 @@ impl Plan for Weaver {
         if self.config.jobs.is_some_and(|jobs| post.job >= jobs) {
             return self.others.post(now, post, fabric, out);
         }
-        self.waiting += 1;
         let alone = Time((post.bytes as f64 * self.time_of_byte(fabric)) as u64);
         match self.config.order {
             Order::Deadline => self.queue.push(now, now + alone, post),
@@ -541,7 +534,6 @@ impl Plan for Weaver {
         self.again -= if chunk.again { chunk.sent.bytes } else { 0 };
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         receiver.out -= chunk.sent.bytes;
-        self.reached -= u32::from(receiver.out == 0 && chunk.sent.bytes > 0);
         (receiver.heard_at, receiver.silent.0) = (now, 0);
         receiver.newest = receiver.newest.max(chunk.sent.number);
         match chunk.first.filter(|first| first.route == flow.route) {
