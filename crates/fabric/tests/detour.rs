@@ -1,7 +1,7 @@
 //! Detours against a search of all up-down paths, on random fabrics with random dead links.
 
 use crate::common::{LINK, any_clos};
-use weft_fabric::{Clos, Detours, Fabric, LinkChoice, Node};
+use weft_fabric::{Clos, Detours, Fabric, LinkChoice, Node, PathId};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};
 
@@ -33,6 +33,16 @@ fn check(fabric: &Fabric, dead: &[PortId]) -> Result<(), TestCaseError> {
                 .collect();
             let told = detours.next_hops(switch, dst);
             exceptions |= told.is_some();
+            for (member, own) in all.iter().enumerate() {
+                let path = PathId::new(member as u8, 0);
+                let (port, _) = fabric.pinned_hop(switch, dst, path, told).expect("a Clos has one");
+                let peer = |port: PortId| fabric.ports()[port].peer;
+                let beside = usable.iter().any(|other| peer(*other) == peer(*own));
+                match beside && !usable.contains(own) {
+                    true => prop_assert!(usable.contains(&port) && peer(port) == peer(*own)),
+                    false => prop_assert_eq!(port, *own),
+                }
+            }
             if usable == all {
                 prop_assert_eq!(told, None, "{:?} to {:?}", switch, dst);
             } else {

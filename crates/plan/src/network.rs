@@ -116,11 +116,14 @@ impl<'a> PlannedFabric<'a> {
         let mut places = [0; 2];
         while let Node::Switch(switch) = self.fabric.ports()[way.last()].peer {
             let group = self.fabric.next_hops(switch, dst);
-            let port = match route {
-                Route::Pinned(_) => group.pinned(pinned),
-                Route::Hashed(entropy) => self.hashed(switch, (src, dst), entropy, key)?,
+            let (port, next) = match route {
+                Route::Pinned(_) => {
+                    let left = self.detours.next_hops(switch, dst);
+                    self.fabric.pinned_hop(switch, dst, pinned, left)?
+                }
+                Route::Hashed(entropy) => (self.hashed(switch, (src, dst), entropy, key)?, pinned),
             };
-            pinned = pinned.swapped();
+            pinned = next;
             if let Some(place) = places.get_mut(way.count - 1) {
                 *place = port.0 - group.first.0;
             }

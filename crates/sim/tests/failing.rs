@@ -312,6 +312,33 @@ mod detected {
         assert_eq!(packets(&outcome, setup.fabric.nic(HostId(0))), 20);
     }
 
+    /// Two links to the only spine, of which each leaf loses another one: no path by name is left, and
+    /// what is pinned to one goes by the link that is, once routing knows.
+    #[test]
+    fn members_of_a_bundle_stand_in_for_each_other() {
+        let mut clos = Clos::leaf_spine(2, 1, 2, LINK);
+        clos.leaf_bundle.members = 2;
+        for scheme in SchemeConfig::all() {
+            let mut setup = Setup::new(clos, messages(4, &[(0, 2, 9600), (3, 1, 9600)]));
+            if scheme.fits(&setup.fabric).is_err() {
+                continue;
+            }
+            setup = setup.under(scheme.clone());
+            setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+            setup.transport.rto = Time::us(20);
+            setup.stall_after = Time::ms(5);
+            let ups = |leaf| setup.fabric.ports_of(SwitchId(leaf)).ids().skip(2);
+            let dead = [ups(0).next().unwrap(), ups(1).nth(1).unwrap()];
+            let ends = |port| [port, setup.fabric.ports()[port].reverse];
+            let links = dead.map(|port| ends(port).map(|port| setup.fabric.port_name(port)));
+            let kind = FailureKind::down(Some(Time::us(5)));
+            for link in links.as_flattened() {
+                setup = setup.failing(link, kind, Time::ns(1), Time::MAX);
+            }
+            assert_eq!(setup.try_run().err(), None, "{}", scheme.name());
+        }
+    }
+
     /// A flow that no dead link concerns goes where it went.
     #[test]
     fn who_is_not_concerned_stays() {

@@ -443,8 +443,9 @@ impl Fabric {
             Some(hops) => hops.to_vec(),
         }
     }
-    /// The port of `switch` on the path of that name towards `dst`, and the name as the next switch reads it. In a
-    /// network that is no Clos among those that routing knows are `left`; `None`: there is none.
+    /// The port of `switch` on the path of that name towards `dst`, and the name as the next switch reads it. Where
+    /// routing knows which ports are `left`, a Clos has other members of a bundle stand in for one that is not, and other
+    /// networks take one of those ports; `None`: there is none.
     #[inline]
     pub fn pinned_hop(
         &self,
@@ -454,7 +455,10 @@ impl Fabric {
         left: Option<&[PortId]>,
     ) -> Option<(PortId, PathId)> {
         match &self.shape {
-            Shape::Clos(_) => Some((self.next_hops(switch, dst).pinned(path), path.swapped())),
+            Shape::Clos(_) => {
+                let port = self.next_hops(switch, dst).pinned(path);
+                Some((self.member_left(port, left), path.swapped()))
+            }
             Shape::Wiring(wiring) => {
                 let leaf = wiring.hosts[dst.0 as usize];
                 if !self.host_ports.is_empty()
@@ -479,6 +483,14 @@ impl Fabric {
                 Some((self.routes.pinned(switch, leaf, path.shortest(), left)?, path))
             }
         }
+    }
+    /// `port`, or a port to the same switch, if that one is not `left` and such a one is.
+    fn member_left(&self, port: PortId, left: Option<&[PortId]>) -> PortId {
+        let Some(left) = left.filter(|left| !left.contains(&port)) else { return port };
+        let peer = self.ports[port].peer;
+        let members = left.iter().filter(|other| self.ports[**other].peer == peer);
+        let place = port.0 as usize % members.clone().count().max(1);
+        members.copied().nth(place).unwrap_or(port)
     }
     /// Shortest paths; empty of a Clos.
     pub(crate) fn routes(&self) -> &Routes {

@@ -11,7 +11,7 @@ use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{ControlPacket, Leaf};
 use weft_balance::tor::{Control, FlowId, Tag, Tor, Ways};
 use weft_fabric::{Fabric, Node, PathId, PathSet};
-use weft_units::{HostId, SwitchId};
+use weft_units::{HostId, PortId, SwitchId};
 
 /// The paths from a leaf to a host of another one.
 pub(super) struct Paths<'a> {
@@ -26,17 +26,32 @@ impl Paths<'_> {
     fn all(&self) -> impl Iterator<Item = PathId> {
         (0..self.set.len()).map(|index| self.set.get(index))
     }
-    /// Whether all links on it are left, by what every switch on it knows.
-    fn is_alive(&self, mut path: PathId, routes: &Routes) -> bool {
+    /// Those that lead there; if there is none, those in which other members of bundles stand in for dead ones.
+    fn alive(&self) -> impl Iterator<Item = PathId> {
+        let is_alive =
+            |path, stands_in| self.routes.is_none_or(|it| self.is_alive(path, it, stands_in));
+        let stands_in = !self.all().any(|path| is_alive(path, false));
+        self.all().filter(move |path| is_alive(*path, stands_in))
+    }
+    /// Whether all links on it are left, by what every switch on it knows; if one is not, whether another one may
+    /// stand in for it.
+    fn is_alive(&self, mut path: PathId, routes: &Routes, stands_in: bool) -> bool {
         let mut switch = self.leaf;
         loop {
-            let port = self.fabric.next_hops(switch, self.dst).pinned(path);
-            if routes.of(switch, self.dst).0.is_some_and(|left| !left.contains(&port)) {
+            let (left, _) = routes.of(switch, self.dst);
+            let hop = self.fabric.pinned_hop(switch, self.dst, path, left.filter(|_| stands_in));
+            let Some((port, next)) = hop else { return false };
+            if left.is_some_and(|left| !left.contains(&port)) {
                 return false;
             }
-            let Node::Switch(next) = self.fabric.ports()[port].peer else { return true };
-            (switch, path) = (next, path.swapped());
+            let Node::Switch(peer) = self.fabric.ports()[port].peer else { return true };
+            (switch, path) = (peer, next);
         }
+    }
+    /// The port of the leaf on a path, and the path as the next switch reads it.
+    pub(super) fn first_hop(&self, path: PathId) -> (PortId, PathId) {
+        let left = self.routes.and_then(|routes| routes.of(self.leaf, self.dst).0);
+        self.fabric.pinned_hop(self.leaf, self.dst, path, left).expect("it is one of the paths")
     }
 }
 
@@ -44,20 +59,17 @@ impl Ways for Paths<'_> {
     fn count(&self) -> u32 {
         match self.routes {
             None => self.set.len(),
-            Some(routes) => self.all().filter(|path| self.is_alive(*path, routes)).count() as u32,
+            Some(_) => self.alive().count() as u32,
         }
     }
     fn get(&self, index: u32) -> PathId {
         match self.routes {
             None => self.set.get(index),
-            Some(routes) => {
-                let mut alive = self.all().filter(|path| self.is_alive(*path, routes));
-                alive.nth(index as usize).expect("below their count")
-            }
+            Some(_) => self.alive().nth(index as usize).expect("below their count"),
         }
     }
     fn has(&self, path: PathId) -> bool {
-        self.routes.is_none_or(|routes| self.is_alive(path, routes))
+        self.routes.is_none() || self.alive().any(|other| other == path)
     }
 }
 
@@ -96,9 +108,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Some(tag) = leaf.send(self.now, flow, fabric.leaf_of(dst), &paths) else {
             return self.counts.lose(self.now, ingress, packet.lost());
         };
-        let port = fabric.next_hops(here.id, dst).pinned(tag.path);
-        let packet = self.tag(packet, src, Tag::ConWeave(tag));
-        let packet = packet.pinned(tag.path.swapped());
+        let (port, path) = paths.first_hop(tag.path);
+        let packet = self.tag(packet, src, Tag::ConWeave(tag)).pinned(path);
         self.queue_at(switch, here.own(port), ingress, packet);
     }
 

@@ -45,9 +45,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Some(tag) = tors.themis(switch).send(packet.as_data().key, number, &paths) else {
             return self.counts.lose(self.now, ingress, packet.lost());
         };
-        let port = fabric.next_hops(here.id, dst).pinned(tag.path);
-        let packet = self.tag(packet, src, Tag::Themis(tag));
-        let packet = packet.pinned(tag.path.swapped());
+        let (port, path) = paths.first_hop(tag.path);
+        let packet = self.tag(packet, src, Tag::Themis(tag)).pinned(path);
         self.queue_at(switch, here.own(port), ingress, packet);
     }
 
