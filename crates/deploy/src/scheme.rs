@@ -5,7 +5,9 @@ use crate::source::{PlannedScheme, Source};
 use crate::variables::Given;
 use weft_balance::enforce::Enforce;
 use weft_balance::scheme::platform::Platform;
-use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, Hpn, Scheme, SchemeConfig, SchemeInfo};
+use weft_balance::scheme::{
+    BalanceConfig, Ecmp, Ethereal, Hpn, Scheme, SchemeConfig, SchemeInfo, Twill,
+};
 use weft_units::Time;
 
 /// An option whose default is another on real hosts.
@@ -46,9 +48,9 @@ pub const DIFFERENT: &[Different] = &[
     Different { key: "dead_for", default: "30s", reason: "as bad_for" },
     Different {
         key: OF_WATCHED,
-        default: "32KiB",
-        reason: "of twill: 1/32 of a bandwidth-delay product is a few KB here, and each chunk costs \
-                 a frame, a write and an answer",
+        default: "BDP / 32, at least 32KiB",
+        reason: "of twill: at 10Gbps 1/32 of a bandwidth-delay product (of 100us) is 4 KB, and each \
+                 chunk costs a frame, a write and an answer",
     },
     Different {
         key: OF_PORT_POLICY,
@@ -62,7 +64,10 @@ pub const DIFFERENT: &[Different] = &[
 const OF_PORT_POLICY: &str = "queue_pairs";
 const OF_WATCHED: &str = "chunk";
 
-/// How long a round trip over an idle network takes, for the bandwidth-delay product that ParaLet's
+/// The least payload of a chunk, in bytes.
+const LEAST_CHUNK: u64 = 32 << 10;
+
+/// How long a round trip over an idle network takes, for the bandwidth-delay product that chunks and ParaLet's
 /// flowlets are measured in: some switches and two kernels.
 const ROUND_TRIP_S: f64 = 100e-6;
 
@@ -95,7 +100,8 @@ pub(crate) fn read(
             Platform::Sockets.schemes()
         )));
     }
-    let mut options = usual(info, name, uplinks);
+    let bdp = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
+    let mut options = usual(info, name, uplinks, bdp);
     if found && options.iter().any(|(key, _)| key == Enforce::OPTION.key) {
         set(&mut options, Enforce::OPTION.key, Enforce::Discovered.name());
     }
@@ -109,7 +115,6 @@ pub(crate) fn read(
     let pairs: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let scheme = SchemeConfig::read(name, &pairs)
         .map_err(|error| DeployError(format!("{}: {error}", from(&error.key))))?;
-    let bdp = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
     if scheme.enforce() == Some(Enforce::Discovered) && !found {
         return Err(DeployError(format!(
             "{}: enforce = \"discovered\": no table of ports is named; set WEFT_PATHS to what weft \
@@ -136,14 +141,17 @@ fn config(scheme: SchemeConfig, bdp: u64) -> BalanceConfig {
 }
 
 /// The defaults on hosts that differ from the scheme's own.
-fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
+fn usual(info: &SchemeInfo, name: &str, uplinks: u32, bdp: u64) -> Vec<(String, String)> {
     let has = |key: &str| info.options.iter().any(|option| option.key == key);
     let mut options: Vec<(String, String)> = DIFFERENT
         .iter()
-        .filter(|one| one.key != OF_PORT_POLICY && has(one.key))
-        .filter(|one| one.key != OF_WATCHED || info.watches)
+        .filter(|one| ![OF_PORT_POLICY, OF_WATCHED].contains(&one.key) && has(one.key))
         .map(|one| (one.key.to_owned(), one.default.to_owned()))
         .collect();
+    if info.watches && has(OF_WATCHED) {
+        let chunk = Twill::usual_chunk(bdp).max(LEAST_CHUNK);
+        options.push((OF_WATCHED.to_owned(), format!("{chunk}B")));
+    }
     if info.port_policy && name == info.name && uplinks > 0 {
         options.push((OF_PORT_POLICY.to_owned(), uplinks.min(128).to_string()));
     }

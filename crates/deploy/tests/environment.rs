@@ -268,6 +268,23 @@ fn a_plan_brings_scheme_options_and_seed() {
     assert!(scheme.contains("queue_pairs: 4"), "{scheme}");
 }
 
+/// 1/32 of what the line carries in 100 us, but 32 KiB at the least.
+#[test]
+fn chunks_are_as_long_as_the_line_is_fast() {
+    let here = [interface("eth0", "10.0.0.2")];
+    for (rate, chunk) in [("10Gbps", 32_768), ("100Gbps", 39_062), ("400Gbps", 156_250)] {
+        let cluster = CLUSTER.replace("10Gbps", rate);
+        let path = file("fast/cluster.toml", &cluster);
+        let all = [("WEFT_CONFIG", path.to_str().unwrap()), ("WEFT_SCHEME", "twill")];
+        let found = deployed(&all, &here).unwrap();
+        let scheme = found.devices[0].endpoint.plan.clone().unwrap().balance.scheme;
+        assert!(
+            format!("{scheme:?}").contains(&format!("chunk: Some({chunk})")),
+            "{rate}: {scheme:?}"
+        );
+    }
+}
+
 #[test]
 fn what_the_file_says_of_failures_planners_know() {
     use weft_balance::Planner;

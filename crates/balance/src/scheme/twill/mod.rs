@@ -94,6 +94,14 @@ pub enum Order {
     Turn,
 }
 
+impl Twill {
+    /// Payload of a chunk where nothing else is said, for a bandwidth-delay product in bytes; before it is rounded up to
+    /// whole packets.
+    pub const fn usual_chunk(bdp: u64) -> u64 {
+        bdp / 32
+    }
+}
+
 impl Scheme for Twill {
     const INFO: SchemeInfo = SchemeInfo {
         name: "twill",

@@ -128,7 +128,7 @@ impl Weaver {
             starts,
             mtu,
             others: Unsplit::new(context),
-            chunk: config.chunk.unwrap_or(bdp / 32).max(1).next_multiple_of(mtu),
+            chunk: config.chunk.unwrap_or(Twill::usual_chunk(bdp)).max(1).next_multiple_of(mtu),
             bdp,
             routes: PathRoutes::new(config.enforce, host, hashing),
             queue_pairs: FxHashMap::default(),
