@@ -17,7 +17,9 @@ use crate::engine::Engine;
 use crate::flows::{Flow, speed};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::PathUse;
+use weft_fabric::Service;
 use weft_sim::{Halt, Outcome, RunConfig};
+use weft_transport::{CongestionConfig, RecoveryConfig};
 use weft_units::{HostId, Time};
 
 /// How much of a run a host may lose to others: half of what its completion time may be off by.
@@ -190,11 +192,33 @@ fn may_be_alone(config: &RunConfig<'_>) -> bool {
     let bdp = speed(line.as_bps()) * rtt.0 as f64;
     // The first window is a bandwidth-delay product, in whole packets.
     let is_small = |window: u64| window as f64 + f64::from(data) < bdp;
-    let one_path = config.balance.scheme.info().paths == PathUse::One;
-    one_path
+    one_path(config)
+        && sends_plainly(config)
+        && config.failures.is_empty()
+        && !config.transport.congestion.initial_window().is_some_and(is_small)
+}
+
+/// Whether each flow takes one path of a network whose links rates know.
+fn one_path(config: &RunConfig<'_>) -> bool {
+    let fabric = config.fabric;
+    config.balance.scheme.info().paths == PathUse::One
         && fabric.clos().is_some_and(|clos| clos.rails().is_none())
         && fabric.nic_ports() == 1
         && config.job.as_ref().is_none_or(|job| job.relays.is_none())
-        && config.failures.is_empty()
-        && !config.transport.congestion.initial_window().is_some_and(is_small)
+}
+
+/// Whether a flow that is alone is as many packets as its payload takes and as many acknowledgements, one after the other
+/// at line rate or the one that it is told, beside those of other flows: what has been compared with packets.
+fn sends_plainly(config: &RunConfig<'_>) -> bool {
+    let RunConfig { transport, pacing, service, .. } = config;
+    let is_even = match transport.congestion {
+        CongestionConfig::Dctcp(_) => true,
+        CongestionConfig::FixedRate(_) => pacing.start_gaps == 0.0 && pacing.gap_jitter == 0.0,
+        _ => false,
+    };
+    let answers_each = matches!(
+        transport.recovery,
+        RecoveryConfig::GoBackN(_) | RecoveryConfig::SelectiveRepeat(_)
+    );
+    is_even && answers_each && pacing.subflows == 1 && *service != Service::OldestFirst
 }

@@ -365,14 +365,22 @@ impl Engine<'_> {
         let flow = &self.flows[id as usize];
         let config = self.config;
         let line = config.fabric.ports()[config.fabric.nic(flow.src)].rate;
-        let mut limit = match config.transport.congestion {
-            CongestionConfig::FixedRate(fixed) => fixed.rate.unwrap_or(line),
+        let own = match flow.subflow.carrier {
+            Carrier::Persistent { share, .. } => {
+                Rate::bps((line.as_bps() / u64::from(share)).max(1))
+            }
             _ => line,
         };
-        if let Carrier::Persistent { share, .. } = flow.subflow.carrier {
-            limit = limit.min(Rate::bps((line.as_bps() / u64::from(share)).max(1)));
-        }
-        speed(limit.as_bps()) / f64::from(flow.subflows)
+        let own = speed(own.as_bps()) / f64::from(flow.subflows);
+        let CongestionConfig::FixedRate(fixed) = config.transport.congestion else { return own };
+        let (each, whole) = (
+            Subflow { bytes: flow.part, ..flow.subflow },
+            self.messages[flow.subflow.tag as usize].bytes,
+        );
+        let told = config.pacing.rate_of(&each, whole, line).or(fixed.rate);
+        // Gaps are longer by half of the most in the mean.
+        let gaps = 1.0 + config.pacing.gap_jitter / 2.0;
+        told.map_or(own, |told| own.min(speed(told.as_bps()) / gaps))
     }
 
     /// The flow shares its links no more.

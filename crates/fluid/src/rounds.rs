@@ -326,11 +326,16 @@ impl Engine<'_> {
         };
         let bytes = of.bytes_a_round(rank, one, &ring.rounds);
         let messages = u64::from(ring.rounds.messages);
-        let takes = of.endpoint().takes(bytes / messages.max(1), true);
-        let round = config.scale_up.serialize(bytes) + config.scale_up.latency + takes;
-        let done = self.now.saturating_add(Time(round.0.saturating_mul(u64::from(ring.rest))));
+        let reducing = of.reducing_rounds(rank, one, &ring.rounds).min(ring.rest);
+        let crosses = config.scale_up.serialize(bytes) + config.scale_up.latency;
+        let round = |reduces| crosses + of.endpoint().takes(bytes / messages.max(1), reduces);
+        let rounds = [(true, reducing), (false, ring.rest - reducing)];
+        let all = |sum: Time, (reduces, count): (bool, u32)| {
+            sum.saturating_add(Time(round(reduces).0.saturating_mul(u64::from(count))))
+        };
+        let done = rounds.into_iter().fold(self.now, all);
         let count = u64::from(ring.rest) * u64::from(ring.rounds.ranks) * messages;
-        self.count_durations(round, count);
+        self.count_durations(crosses, count);
         for (rank, node, _) in ring.paused {
             self.tell(base + rank, done, Happening::RestDone(node, ring.rounds.phase));
         }

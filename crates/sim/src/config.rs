@@ -4,6 +4,7 @@ pub use weft_fabric::devices::*;
 
 use weft_balance::enforce::{Enforce, Hashing};
 use weft_balance::known::Known;
+use weft_balance::plan::{Carrier, Subflow};
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failures, Port, Relays};
 use weft_transport::TransportConfig;
@@ -197,6 +198,28 @@ impl Rates {
             Rates::Same(rate) => Some(*rate),
             Rates::Each(rates) => Some(rates[message]),
         }
+    }
+}
+
+impl Pacing {
+    /// The rate of the queue pair that carries `subflow` of a message of `whole` bytes, if congestion control leaves
+    /// that to others: its part of the message's, by bytes or among those that carry it side by side, and
+    /// no more than its share of the `line` rate.
+    pub fn rate_of(&self, subflow: &Subflow, whole: u64, line: Rate) -> Option<Rate> {
+        let rate = self.rates.of(subflow.message);
+        let Carrier::Persistent { share, beside, .. } = subflow.carrier else {
+            return rate.map(|rate| {
+                let bits = u128::from(rate.as_bps()) * u128::from(subflow.bytes);
+                Rate::bps(((bits / u128::from(whole)) as u64).max(1))
+            });
+        };
+        let part = |rate: Rate, of: u32| Rate::bps((rate.as_bps() / u64::from(of)).max(1));
+        let rate = rate.map(|rate| part(rate, beside));
+        if share == 1 {
+            return rate;
+        }
+        let share = part(line, share);
+        Some(rate.map_or(share, |rate| rate.min(share)))
     }
 }
 

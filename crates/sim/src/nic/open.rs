@@ -14,7 +14,7 @@ use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Post, QueuePairId, Subflow};
 use weft_balance::steer::FlowContext;
 use weft_transport::{Congestion, FlowPace, Sender};
-use weft_units::{Draw, HostId, Rate, Time, random};
+use weft_units::{Draw, HostId, Time, random};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// The planner of `host` takes a message.
@@ -208,11 +208,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// What congestion control is told of the queue pair that carries `subflow`.
     fn pace(&self, host: OwnHost, subflow: &Subflow) -> FlowPace {
         let config = self.config;
+        let src = self.nics.hosts[host].id;
+        let whole = self.messages.sending(SendingId(subflow.tag)).bytes;
+        let line = config.fabric.ports()[config.fabric.nic(src)].rate;
         FlowPace {
             mtu: config.packet.mtu,
-            rate: self.fixed_rate(host, subflow),
+            rate: config.pacing.rate_of(subflow, whole, line),
             share: subflow.carrier.share(),
-            hops: config.fabric.hops(self.nics.hosts[host].id, subflow.dst),
+            hops: config.fabric.hops(src, subflow.dst),
             header: config.packet.header,
             trims: config.switch.trim.is_some(),
         }
@@ -230,30 +233,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn address(&self, host: OwnHost, id: QueuePairId, dst: HostId) -> u64 {
         let queue_pair = u64::from(self.nics.hosts[host].id.0) << 32 | u64::from(id.0);
         Draw::new(self.config.seed, "queue-pair-key").at(queue_pair, u64::from(dst.0))
-    }
-
-    /// The rate of the queue pair that carries `subflow`, if congestion control leaves that to others:
-    /// its part of the message's, by bytes or among those that carry it side by side, and no more
-    /// than its share of the line rate.
-    fn fixed_rate(&self, host: OwnHost, subflow: &Subflow) -> Option<Rate> {
-        let whole = self.messages.sending(SendingId(subflow.tag)).bytes;
-        let part = |rate: Rate| {
-            let bits = u128::from(rate.as_bps()) * u128::from(subflow.bytes);
-            Rate::bps(((bits / u128::from(whole)) as u64).max(1))
-        };
-        let rate = self.config.pacing.rates.of(subflow.message);
-        let Carrier::Persistent { share, beside, .. } = subflow.carrier else {
-            return rate.map(part);
-        };
-        let rate = rate.map(|rate| Rate::bps((rate.as_bps() / u64::from(beside)).max(1)));
-        if share == 1 {
-            return rate;
-        }
-        let nic = self.nics.ports.of(host, 0);
-        let nic = self.world.partitioning.partitions[usize::from(self.own)].ports[nic];
-        let line = self.config.fabric.ports()[nic].rate.as_bps();
-        let share = Rate::bps((line / u64::from(share)).max(1));
-        Some(rate.map_or(share, |rate| rate.min(share)))
     }
 
     /// How much later a queue pair starts whose packets leave every `gap`.

@@ -116,7 +116,7 @@ impl<'a> Rings<'a> {
         };
         let [keeps, reduces] = [takes(false), takes(true)];
         if !few {
-            let reduced = reduced(role, sequence, phase);
+            let reduced = role.reducing_rounds(sequence, phase);
             return many_rounds(&starts, &keeps, &reduces, reduced, rounds);
         }
         let mut next = vec![0; ranks];
@@ -140,15 +140,7 @@ impl<'a> Rings<'a> {
     }
 }
 
-/// How many of the first rounds reduce what they receive.
-fn reduced(role: &Role<'_>, sequence: u32, phase: &Rounds) -> u32 {
-    let Role { steps, call, .. } = role;
-    let mut receipts = phase.receipts.0..phase.receipts.1;
-    let first = receipts.position(|receipt| !steps.reduces(call, sequence, receipt));
-    first.map_or(phase.count(), |first| first as u32)
-}
-
-/// The same for so many rounds that each would take too long, of messages of one size: what leads to
+/// As [`Rings::around`], for so many rounds that each would take too long, of messages of one size: what leads to
 /// `place` after `rounds` began at one of the last so many places, at the latest of their
 /// starts beyond what lies between.
 fn many_rounds(

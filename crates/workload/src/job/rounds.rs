@@ -50,6 +50,13 @@ impl Role<'_> {
             Some(Rounds { phase, first, stride, ranks, receipts, messages })
         })
     }
+    /// How many rounds of a phase reduce what they receive: the first ones.
+    pub(super) fn reducing_rounds(&self, sequence: u32, phase: &Rounds) -> u32 {
+        let Role { steps, call, .. } = self;
+        let mut receipts = phase.receipts.0..phase.receipts.1;
+        let first = receipts.position(|receipt| !steps.reduces(call, sequence, receipt));
+        first.map_or(phase.count(), |first| first as u32)
+    }
     /// Bytes that it sends in a round of a phase, in the mean.
     fn bytes_a_round(&self, rounds: &Rounds) -> u64 {
         let call = self.chunk(0);
@@ -74,5 +81,9 @@ impl Job {
     /// What `rank` sends in a round of such a phase, in the mean, in bytes.
     pub fn bytes_a_round(&self, rank: u32, one: &Collective, rounds: &Rounds) -> u64 {
         self.role(rank, one).map_or(0, |role| role.bytes_a_round(rounds))
+    }
+    /// How many rounds of such a phase reduce what they receive: the first ones.
+    pub fn reducing_rounds(&self, rank: u32, one: &Collective, rounds: &Rounds) -> u32 {
+        self.role(rank, one).map_or(0, |role| role.reducing_rounds(0, rounds))
     }
 }
