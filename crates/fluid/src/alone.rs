@@ -38,6 +38,9 @@ const FEW: u64 = 10_000;
 /// Rates that differ by less are equal: acknowledgements take no more of one link than of another.
 const EQUAL: f64 = 0.02;
 
+/// A full packet has at least so many times as many bytes as an acknowledgement: these are in nobody's way.
+const LEAST_ACKS: u32 = 20;
+
 /// What one host sends, and what it has lost so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sending {
@@ -220,5 +223,7 @@ fn sends_plainly(config: &RunConfig<'_>) -> bool {
         transport.recovery,
         RecoveryConfig::GoBackN(_) | RecoveryConfig::SelectiveRepeat(_)
     );
-    is_even && answers_each && pacing.subflows == 1 && *service != Service::OldestFirst
+    let (data, ack) = (config.packet.mtu + config.packet.header, config.packet.ack);
+    let is_small = ack <= data / LEAST_ACKS;
+    is_even && answers_each && is_small && pacing.subflows == 1 && *service != Service::OldestFirst
 }

@@ -501,6 +501,32 @@ impl Engine<'_> {
         }
     }
 
+    /// Who watches hosts hears what a flow has lost that its window holds up: at first that is up to a packet short,
+    /// acknowledgements wait for half a packet wherever others send data on their way back, and a window grows by a
+    /// packet a round trip until it makes up for that.
+    fn watch_acks(&mut self, id: u32) {
+        let first = self.config.transport.congestion.initial_window();
+        let (Some(first), true) = (first, self.watch.is_some()) else { return };
+        let (fabric, packet) = (self.config.fabric, self.config.packet);
+        let flow = &self.flows[id as usize];
+        let count = f64::from(flow.subflows);
+        let is_busy = |resource: &&u32| self.rates.flows_on(self.layout.first_link(**resource)) > 0;
+        let behind = 1.0 + flow.back.as_slice().iter().filter(is_busy).count() as f64 / 2.0;
+        let line = fabric.ports()[fabric.nic(flow.src)].rate;
+        let data = u64::from(packet.mtu + packet.header);
+        let full = line.serialize(data).0 as f64;
+        let there = fabric.one_way(flow.src, flow.subflow.dst, data);
+        let back = fabric.one_way(flow.subflow.dst, flow.src, u64::from(packet.ack));
+        let out = flow.rate / count * ((there + back).0 as f64 + behind * full);
+        if flow.wire as f64 / count <= first as f64 || out <= first as f64 {
+            return;
+        }
+        let share = (flow.rate / speed(line.as_bps())).min(1.0);
+        if let Some(watch) = &mut self.watch {
+            watch.wait(flow, share, behind * (behind + 1.0) / 2.0 * full);
+        }
+    }
+
     /// What acknowledgements of a flow at `rate` take on its way back.
     fn load_acks(&mut self, id: u32, rate: f64) {
         let flow = &self.flows[id as usize];
@@ -525,6 +551,7 @@ impl Engine<'_> {
     fn finish(&mut self, id: u32) {
         let tail = self.tail(id);
         self.watch_queues(id);
+        self.watch_acks(id);
         self.leave(id);
         let flow = &self.flows[id as usize];
         let slack = Time((flow.began.until(self.now).0 as f64 * TOLERANCE) as u64);
