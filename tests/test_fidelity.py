@@ -88,6 +88,61 @@ def test_fast_says_where_it_took_packets(weft: Weft) -> None:
     assert (skipped["ecmp"], skipped["ethereal"]) == (0.0, 100.0)
 
 
+WHOLE = ("--workload", "all-reduce:algorithm=recursive-doubling,size=4MB", "--schemes", "ethereal")
+SLOW_ACKS = ("--workload", "all-reduce:algorithm=ring,size=1MB", "--schemes", "ecmp")
+
+
+@pytest.mark.parametrize(
+    ("words", "skips"),
+    [
+        ((*PLACE[:2], *WHOLE), True),
+        ((*PLACE[:2], *WHOLE, "--set", "transport.recovery=coding"), False),
+        ((*PLACE[:2], *WHOLE, "--set", "transport.congestion=dcqcn"), False),
+        ((*PLACE[:2], *WHOLE, "--set", "transport.subflows=2"), False),
+        ((*PLACE[:2], *WHOLE, "--set", "fabric.nic.serve=oldest"), False),
+        ((*PLACE[:2], *WHOLE, "--set", "fabric.nic.ack=1000B"), False),
+        (("--fabric", f"{PLACE[1]},link=25Gbps".replace("link=100Gbps,", ""), *SLOW_ACKS), False),
+        (("--fabric", f"{PLACE[1]},link=400Gbps".replace("link=100Gbps,", ""), *SLOW_ACKS), True),
+    ],
+)
+def test_fast_skips_what_was_compared_with_packets(
+    weft: Weft, words: tuple[str, ...], skips: bool
+) -> None:
+    """And is within 1 % there; all else goes by packets: their times and counters."""
+    exact, fast = rows(weft, "compare", *words, "--fidelity", "packet,fast")
+    assert fast["skipped_pct"] == (100.0 if skips else 0.0)
+    assert fast["cct_s"] == pytest.approx(exact["cct_s"], rel=0.01 if skips else 0)
+    for counter in ("packets", "control_packets", "packet_hops", "established_qps"):
+        assert fast[counter] == exact[counter], counter
+
+
+@pytest.mark.parametrize("fidelity", ["fast", "fluid"])
+@pytest.mark.parametrize("told", ["rate=25Gbps", "rate_coefficient=0.5", "gap_jitter=0.5"])
+def test_told_rates_are_kept(weft: Weft, fidelity: str, told: str) -> None:
+    """By rates as by packets, and longer gaps in the mean."""
+    words = ("--workload", "all-reduce:algorithm=ring,size=4MB", "--schemes", "path-pinning")
+    rate = ("--set", "transport.congestion=fixed-rate", "--set", f"transport.{told}")
+    words = (*PLACE[:2], *words, *rate)
+    exact, other = rows(weft, "compare", *words, "--fidelity", f"packet,{fidelity}")
+    assert other["cct_s"] == pytest.approx(exact["cct_s"], rel=0.02)
+
+
+def test_servers_reduce_where_the_collective_does(weft: Weft) -> None:
+    """A reduction passes over memory, half of the rounds of an all-reduce and none of an all-gather."""
+
+    def took(collective: str, servers: str, fidelity: str) -> float:
+        place = f"{PLACE[1]},server.gpus=4,server.nics=4{servers}"
+        words = ("--workload", f"{collective}:algorithm=hierarchical,size=4MB")
+        words = ("--fabric", place, *words, "--schemes", "path-pinning")
+        (row,) = rows(weft, "compare", *words, "--fidelity", fidelity)
+        return float(row["cct_s"])
+
+    memory = ",server.memory=200Gbps"
+    packet, fluid = (took("all-reduce", memory, fidelity) for fidelity in ("packet", "fluid"))
+    assert fluid == pytest.approx(packet, rel=0.03)
+    assert took("all-gather", memory, "fluid") == took("all-gather", "", "fluid")
+
+
 def _row(scheme: str, fidelity: str, cct: float) -> dict[str, object]:
     swept = {"balance.scheme": scheme, "run.fidelity": fidelity}
     return {"seed": 1, "fidelity": fidelity, "cct_s": cct, "wall_s": 1.0, "swept": swept}
