@@ -13,8 +13,12 @@ import pytest
 from conftest import Weft
 from weft import cluster
 from weft.cluster import Cluster
+from weft.discover import peers
 from weft.errors import ExperimentError
-from weft.plans import for_switches
+from weft.plans import for_switches, hosts, make
+from weft.software import SOFTWARE
+from weft.software import files as software_files
+from weft.software.planned import Planned
 from weft.switches import config as switchconfig
 from weft.switches import segments
 from weft.switches.segments import Segments
@@ -55,12 +59,63 @@ def test_a_plan_gives_the_same_files(tmp_path: Path, weft: Weft) -> None:
     assert "==> agg-0.set <==\n# Weft: aggregation switch agg-0 of Three tiers." in done.stdout
 
 
+NAMES_OF_NODES = [
+    {"leaf": "leaf-{leaf+1}", "spine": "spine-{spine+1}"},
+    {"leaf": "tor-{leaf}", "spine": "leaf-{spine}"},
+]
+"""Names of switches that are other switches' nodes."""
+
+
+@pytest.mark.parametrize("names", NAMES_OF_NODES)
+def test_names_may_be_nodes_of_others(names: dict[str, str]) -> None:
+    """A plan calls switches by node, so every leaf gets the segments of its own."""
+    fabric = {"topology": "leaf-spine", "leaves": 3, "spines": 4, "hosts_per_leaf": 2}
+    made = make.of({"fabric": fabric, "cluster": names}, JOB, "ethereal")
+    plain = make.of({"fabric": fabric}, JOB, "ethereal")
+    found, cut = for_switches.of(made)
+    assert cut == for_switches.of(plain)[1]
+    assert cut.keys() == {"leaf-0", "leaf-1", "leaf-2"}
+    leaves = [switch.name for switch in found.switches if switch.tier == 0]
+    for way in ("segments", "srv6"):
+        files, _ = for_switches.files(made, for_switches.Request("linux", enforce=way))
+        assert {f"{name}.sh" for name in leaves} <= {file.name for file in files}
+    for program in SOFTWARE:
+        assert software_files.of(program, Planned(made))[0].text
+
+
+def test_a_name_counts_before_a_node() -> None:
+    """What the cluster calls so is meant, and nothing else; nodes do where no name is the same."""
+    fabric = {"topology": "leaf-spine", "leaves": 3, "spines": 4, "hosts_per_leaf": 2}
+    names = {"leaf": "leaf-{leaf+1}", "host": "host-{host+1}", "path_addresses": "172.16.0.0/12"}
+    place = {"fabric": fabric, "cluster": names}
+    found = cluster.from_dict(place)
+    cut = segments.of(found, "dnlb")
+    for name, first in (("leaf-1", "leaf-1"), ("leaf-0", "leaf-1"), ("leaf-3", "leaf-3")):
+        made, _ = switchconfig.files(found, cut, "nftables", name)
+        assert {file.name.partition(".")[0] for file in made} == {first}
+        made, _ = switchconfig.files_by_address(found, "linux", name)
+        assert {file.name.partition(".")[0] for file in made} == {first}
+    for name, first in (("host-1", "host-1"), ("host-0", "host-1"), ("host-6", "host-6")):
+        made, _ = switchconfig.files_by_segment_routing(found, cut, "linux", name)
+        assert {file.name.partition(".")[0] for file in made} == {first}
+        assert [host.name for host in peers.named(found, [name])] == [first]
+        plan = make.of(place, JOB, "ethereal")
+        assert [file.name for file in software_files.of("mooncake", Planned(plan), name)] == [
+            f"{first}.env"
+        ]
+        assert hosts.of_host(plan, name)["host"] == first
+    spines = cluster.from_dict({"fabric": fabric, "cluster": NAMES_OF_NODES[1]})
+    with pytest.raises(ExperimentError, match="'leaf-0' steers nothing here; use one of tor-0"):
+        switchconfig.files(spines, cut, "nftables", "leaf-0")
+
+
+JOB = {"workload": {"collective": "all-to-all", "size": "1MB"}}
 CLUSTER = {"fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}}
 
 
-def changed_plan(**changes: Any) -> str:
+def changed_plan(names: str = "leaf", **changes: Any) -> str:
     """A plan with mistakes."""
-    found = cluster.from_dict(CLUSTER)
+    found = cluster.from_dict({**CLUSTER, "cluster": {"leaf": names + "-{leaf}"}})
     return json.dumps(plan_of(found, segments.of(found, "dnlb")) | changes)
 
 
@@ -75,6 +130,13 @@ BAD_PLANS = [
     (changed_plan(segments={"leaf-0": [[1, 2]]}), "segments.leaf-0: 1 segments for 2 uplinks; w"),
     (changed_plan(segments={"leaf-0": [[1, 5], [5, 9]]}), "leaf-0: 1-5 and 5-9 overlap; let each"),
     (changed_plan(segments={"leaf-0": [[5, 1], [6, 9]]}), r"leaf-0: \[5, 1\] is not a range of po"),
+    (
+        changed_plan(
+            segments={name: [[1, 2], [3, 4]] for name in ("leaf-0", "tor-0")}, names="tor"
+        ),
+        "segments.tor-0: leaf-0 is there twice, by its name as well; keep one entry",
+    ),
+    (changed_plan(segments={"leaf-0": [[1, 2], [3, 4]]}), "segments.leaf-1: is missing; make the"),
     (changed_plan(segments={"leaf-0": [3, [6, 9]]}), "leaf-0: 3 is not a segment; write"),
 ]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from weft import _native
 from weft.errors import ExperimentError
@@ -149,6 +149,18 @@ class Cluster:
         """Hosts and switches by what links call them."""
         hosts = {host.node: host for host in self.hosts}
         return hosts | {switch.node: switch for switch in self.switches}
+
+
+Node = TypeVar("Node", Host, Switch, Host | Switch)
+
+
+def find(nodes: Iterable[Node], name: str) -> Node | None:
+    """What people mean by a name: what the cluster calls so, else the node of that name in Weft.
+
+    A cluster may call one host or switch what another one is in Weft; then its own word counts.
+    """
+    known = {one.node: one for one in nodes}
+    return next((one for one in known.values() if one.name == name), known.get(name))
 
 
 def read(path: Path, seed: int = 1) -> Cluster:

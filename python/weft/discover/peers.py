@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from weft import cluster as clusters
 from weft.cluster import Cluster, Host, Protocol
 from weft.discover import needs
 from weft.discover.named import pods_differ
@@ -47,20 +48,21 @@ def towards(source: Host, wanted: Sequence[Host]) -> list[Host]:
 
 
 def named(cluster: Cluster, names: Iterable[str]) -> list[Host]:
-    """Hosts by name, number, node or address.
+    """Hosts by name, else by node, number or address.
 
     Raises:
         ExperimentError: One is none of the cluster's.
     """
     known: dict[str, Host] = {}
     for host in cluster.hosts:
-        known |= dict.fromkeys((host.name, str(host.number), host.node, host.address), host)
+        known |= dict.fromkeys((str(host.number), host.address), host)
     found = []
     for name in names:
-        if name not in known:
+        one = clusters.find(cluster.hosts, name) or known.get(name)
+        if one is None:
             some = ", ".join(host.name for host in cluster.hosts[:3])
             raise ExperimentError(f"discover: {name} is no host of the cluster; it has {some}, ...")
-        found.append(known[name])
+        found.append(one)
     return found
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft import _native
-from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
+from weft import cluster as clusters
+from weft.cluster import FIRST_PORT, LAST_PORT, Cluster, Host
 from weft.errors import ExperimentError
 from weft.plans.file import Plan
 from weft.switches import addresses
@@ -45,18 +46,27 @@ def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]
     ]
 
 
+def find(cluster: Cluster, name: str) -> Host:
+    """The host that --host names.
+
+    Raises:
+        ExperimentError: There is none.
+    """
+    found = clusters.find(cluster.hosts, name)
+    if found is None:
+        first, last = cluster.hosts[0].name, cluster.hosts[-1].name
+        raise ExperimentError(f"--host: {name} is none of {first} to {last}; name one of them")
+    return found
+
+
 def of_host(plan: Plan, name: str) -> dict[str, Any]:
     """The table of one host, pieces that the plan does not hold planned again.
 
     Raises:
         ExperimentError: There is no such host.
     """
-    names = [one["host"] for one in plan["hosts"]]
-    if name not in names:
-        raise ExperimentError(
-            f"--host: {name} is none of {names[0]} to {names[-1]}; name one of them"
-        )
-    number, steps = names.index(name), plan["steps"]
+    number = find(clusters.from_json(plan["cluster"]), name).number
+    steps = plan["steps"]
     if all(step["pieces"] is not None for step in steps):
         return dict(plan["hosts"][number])
     experiment, cluster = json.dumps(plan["experiment"]), json.dumps(plan["cluster"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weft import software
-from weft.errors import ExperimentError
+from weft.plans import hosts
 from weft.software.planned import Planned
 from weft.software.program import Program
 from weft.switches import config
@@ -21,12 +21,8 @@ def of(name: str, planned: Planned, host: str | None = None) -> list[File]:
         ExperimentError: There is no such software or host.
     """
     program = software.find(name)
-    everyone = planned.cluster.hosts
-    chosen = [one for one in everyone if host in (None, one.name, one.node)]
-    if not chosen:
-        raise ExperimentError(
-            f"--host: {host} is none of {everyone[0].name} to {everyone[-1].name}; name one of them"
-        )
+    cluster = planned.cluster
+    chosen = cluster.hosts if host is None else (hosts.find(cluster, host),)
     made = []
     for one in chosen:
         lines = [*_header(program, planned, one.name), *program.settings(planned, one.number)]

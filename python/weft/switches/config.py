@@ -14,6 +14,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.switches import addresses, platforms, srv6
@@ -61,7 +62,8 @@ def files(
     chosen = platforms.find(platform)
     everyone = steering = steerings.of(cluster, found)
     if switch is not None:
-        steering = [one for one in everyone if switch in (one.name, one.node)]
+        meant = clusters.find(cluster.switches, switch)
+        steering = [one for one in everyone if meant is not None and one.node == meant.node]
         if not steering:
             names = ", ".join(one.name for one in everyone[:8])
             raise ExperimentError(f"--switch: {switch!r} steers nothing here; use one of {names}")
@@ -78,7 +80,7 @@ def files_by_address(
 
     With `node` those of one switch or host, by its name in the cluster or in Weft.
     """
-    return _files_of_nodes("addresses", *addresses.of(cluster), platform, node)
+    return _files_of_nodes("addresses", cluster, *addresses.of(cluster), platform, node)
 
 
 def files_by_segment_routing(
@@ -89,11 +91,16 @@ def files_by_segment_routing(
     block: str = srv6.BLOCK,
 ) -> tuple[list[File], list[str]]:
     """The same where hosts write paths into destinations (SRv6), by their source ports."""
-    return _files_of_nodes("srv6", *srv6.of(cluster, found, block), platform, node)
+    return _files_of_nodes("srv6", cluster, *srv6.of(cluster, found, block), platform, node)
 
 
 def _files_of_nodes(
-    way: Way, switches: Sequence[Node], hosts: Sequence[Node], platform: str, node: str | None
+    way: Way,
+    cluster: Cluster,
+    switches: Sequence[Node],
+    hosts: Sequence[Node],
+    platform: str,
+    node: str | None,
 ) -> tuple[list[File], list[str]]:
     suffixes = getattr(platforms.find(platform), way)
     if not suffixes:
@@ -101,12 +108,15 @@ def _files_of_nodes(
         raise ExperimentError(
             f"--enforce {way}: not written for {platform}; use --format {', '.join(able)}"
         )
-    wanted = [one for one in (*switches, *hosts) if node in (None, one.name, one.node)]
-    if not wanted:
-        raise ExperimentError(f"--switch: {node!r} is no switch or host of this cluster")
-    hosts = [one for one in hosts if one in wanted]
+    if node is not None:
+        meant = clusters.find(cluster.by_node.values(), node)
+        if meant is None:
+            raise ExperimentError(f"--switch: {node!r} is no switch or host of this cluster")
+        switches, hosts = (
+            [one for one in some if one.node == meant.node] for some in (switches, hosts)
+        )
     made = [
-        *(f for one in switches if one in wanted for f in _fill(platform, suffixes, one, way)),
+        *(file for one in switches for file in _fill(platform, suffixes, one, way)),
         *(file for one in hosts for file in _fill(HOSTS, ("sh",), one, way)),
     ]
     what = f"{way}: hosts need their files as well: they are for Linux, h0.sh and so on"

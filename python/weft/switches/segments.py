@@ -37,10 +37,12 @@ def of(cluster: Cluster, scheme: str) -> Segments:
 
 
 def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:
-    """The segments in a plan, whose switches are called by node or by name.
+    """The segments in a plan, whose switches are called by node or, where there is none, by name.
+
+    Weft writes nodes, and a cluster may give a switch the name of another one's node.
 
     Raises:
-        ExperimentError: It has none, or they do not fit the cluster.
+        ExperimentError: It has none, or they do not fit the cluster, or a leaf has none.
     """
     found = plan.get("segments")
     if not found:
@@ -52,14 +54,20 @@ def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:
     if not isinstance(found, Mapping):
         raise ExperimentError(f"{source}: segments: not a table; write one entry a switch")
     nodes = {switch.name: switch.node for switch in cluster.switches}
-    segments = {}
+    nodes |= {switch.node: switch.node for switch in cluster.switches}
+    segments: Segments = {}
     for name, entries in found.items():
         wrong = _Wrong(source, name)
-        node = nodes.get(str(name), str(name))
+        node = nodes.get(str(name), "")
         up = cluster.uplinks.get(node, ())
-        if node.startswith("host-") or not up:
+        if not up:
             raise wrong("no switch with uplinks in this cluster; correct its name")
+        if node in segments:
+            raise wrong(f"{node} is there twice, by its name as well; keep one entry")
         segments[node] = _checked(entries, len(up), wrong)
+    for leaf in cluster.switches:
+        if leaf.tier == 0 and leaf.node in cluster.uplinks and leaf.node not in segments:
+            raise _Wrong(source, leaf.node)("is missing; make the plan again with weft plan")
     return segments
 
 
