@@ -106,7 +106,7 @@ def test_a_dead_uplink_has_the_others_behind_it() -> None:
     assert reached == found.hosts[5].address
     down = made_of(FABRIC, failures={"x": {"kind": "down", "links": ["leaf-0 <-> spine-0"]}})
     (leaf, *_), _ = addresses.of(down)
-    assert dead not in leaf.ports
+    assert dead not in leaf.port_names
 
 
 @pytest.mark.parametrize(
@@ -325,3 +325,41 @@ def test_advice_is_for_what_a_scheme_wants(mine: Path) -> None:
     assert every == set(advice.FEATURES)
     with pytest.raises(ExperimentError, match="add --scheme, or name a plan"):
         for_switches.files(mine, Request("sonic", advice=True))
+
+
+def test_lanes_give_each_link_a_port_of_its_own(mine: Path) -> None:
+    """Where only some names are the cluster's, the others may not become the same ones."""
+    config = mine.parent / "port_config.ini"
+    config.write_text("Ethernet0 0\nEthernet8 1\nEthernet8 2\nEthernet12 3\n")
+    with pytest.raises(ExperimentError, match=r"port_config.ini: Ethernet8: is there twice; leave"):
+        sonic(mine, port_config=config)
+    mine.write_text(mine.read_text() + 'host_port = "Ethernet{8+4*place}"\n')
+    with pytest.raises(ExperimentError, match="has ports Ethernet8 and eth3, which are both Ether"):
+        sonic(mine)
+    assert sonic(mine, lanes=8)["ACL_TABLE"]["WEFT"]["ports"] == ["Ethernet8", "Ethernet12"]
+
+
+@pytest.mark.parametrize("way", ["addresses", "srv6"])
+def test_names_of_ports_are_checked_whatever_the_way(mine: Path, way: Any) -> None:
+    """Linux' own names at its switches, and at hosts of any platform; a remark for SONiC."""
+    text = mine.read_text()
+    mine.write_text(text + 'uplink_port = "Ethernet1/{20+uplink}"\n')
+    for platform in ("linux", "frr"):
+        with pytest.raises(ExperimentError, match="'Ethernet1/20' is not a Linux interface name"):
+            for_switches.files(mine, Request(platform, way))
+    _, remarks = for_switches.files(mine, Request("sonic", way))
+    assert any("leaf-0: Ethernet1/20 is no name of a port there" in one for one in remarks)
+    mine.write_text(text + 'host_interface = "averylongnameofaport"\n')
+    with pytest.raises(ExperimentError, match=r"host-0: port 'averylong.*change host_interface"):
+        for_switches.files(mine, Request("sonic", way))
+
+
+def test_names_that_no_file_can_have_are_refused(mine: Path, weft: Weft) -> None:
+    """Before anything is written; printed they do."""
+    mine.write_text(mine.read_text() + 'leaf = "row/{leaf}"\n')
+    words = ("switch-config", mine, "--scheme", "dnlb", "--format", "ios")
+    done = weft(*words, "-o", mine.parent / "o")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "'row/0.cfg' is no name of a file" in done.stderr
+    assert not (mine.parent / "o").exists()
+    assert "==> row/0.cfg <==" in weft(*words).stdout

@@ -62,8 +62,8 @@ class Routing:
     what: str
     """`leaf` or `spine`."""
     routes: Sequence[Route]
-    ports: Sequence[str]
-    """Ports that routes to other switches use."""
+    port_names: Sequence[str]
+    """Ports that routes to other switches use: all that its files name."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ class HostAddresses:
     interface: str
     addresses: Sequence[str]
     """By uplink of a leaf."""
+
+    @property
+    def port_names(self) -> list[str]:
+        """All ports that its files name."""
+        return [self.interface]
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def _routing(cluster: Cluster, switch: Switch, routes: list[Route]) -> Routing:
         node=switch.node,
         what="leaf" if switch.tier == 0 else "spine",
         routes=routes,
-        ports=sorted(ports),
+        port_names=sorted(ports),
     )
 
 

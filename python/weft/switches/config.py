@@ -19,7 +19,7 @@ from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.switches import addresses, platforms, srv6
 from weft.switches import steering as steerings
-from weft.switches.platform import Platform
+from weft.switches.platform import Platform, Ported, check_linux
 from weft.switches.segments import Range, Segments
 from weft.switches.steering import Steering
 from weft.switches.ways import Way
@@ -28,20 +28,18 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
+_LONGEST_NAME = 255
+"""Bytes of a file's name."""
 HOSTS = "_host"
 """The folder of templates for hosts."""
 
 
-class Node(Protocol):
+class Node(Ported, Protocol):
     """What a template fills in: of a switch or a host."""
 
     @property
     def name(self) -> str:
         """In the cluster."""
-
-    @property
-    def node(self) -> str:
-        """In Weft."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,7 @@ def files(
         if not steering:
             names = ", ".join(one.name for one in everyone[:8])
             raise ExperimentError(f"--switch: {switch!r} steers nothing here; use one of {names}")
+    _check_ports(chosen, steering)
     for one in steering:
         chosen.check(one)
     made = [file for one in steering for file in _fill(platform, chosen.suffixes, one)]
@@ -102,7 +101,8 @@ def _files_of_nodes(
     platform: str,
     node: str | None,
 ) -> tuple[list[File], list[str]]:
-    suffixes = getattr(platforms.find(platform), way)
+    chosen = platforms.find(platform)
+    suffixes = getattr(chosen, way)
     if not suffixes:
         able = [name for name in platforms.PLATFORMS if getattr(platforms.find(name), way)]
         raise ExperimentError(
@@ -115,12 +115,22 @@ def _files_of_nodes(
         switches, hosts = (
             [one for one in some if one.node == meant.node] for some in (switches, hosts)
         )
+    _check_ports(chosen, switches)
+    for host in hosts:
+        check_linux(host, "change host_interface of [cluster]: files for hosts are for Linux")
     made = [
         *(file for one in switches for file in _fill(platform, suffixes, one, way)),
         *(file for one in hosts for file in _fill(HOSTS, ("sh",), one, way)),
     ]
     what = f"{way}: hosts need their files as well: they are for Linux, h0.sh and so on"
-    return made, [what] if hosts and node is None else []
+    remarks = [what] if hosts and node is None else []
+    return made, [*remarks, *_port_names(chosen, switches)]
+
+
+def _check_ports(platform: Platform, switches: Sequence[Node]) -> None:
+    """Refuse names of ports that no switch of the platform can have."""
+    for one in switches if platform.linux_ports else ():
+        check_linux(one, "change the patterns of [cluster], or --format")
 
 
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
@@ -136,10 +146,10 @@ def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
                 )
 
 
-def _port_names(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
+def _port_names(platform: Platform, switches: Sequence[Node]) -> Iterator[str]:
     """Of the first port that has another system's name."""
-    for one in steering:
-        for port in (*one.inputs, *(link.port for link in one.links)):
+    for one in switches:
+        for port in one.port_names:
             if platform.port_name and not re.fullmatch(platform.port_name, port):
                 yield (
                     f"{one.name}: {port} is no name of a port there; give [cluster] names of its "
@@ -204,9 +214,19 @@ def _linux_range(ports: Range) -> str:
 
 
 def write(made: Sequence[File], directory: Path) -> None:
-    """The files into a directory, which is made."""
+    """The files into a directory, which is made.
+
+    Raises:
+        ExperimentError: A switch or a host has a name that no file can have.
+    """
     from weft.errors import writing
 
+    for file in made:
+        if "/" in file.name or len(file.name.encode()) > _LONGEST_NAME:
+            raise ExperimentError(
+                f"-o: {file.name!r} is no name of a file (no /, {_LONGEST_NAME} bytes at most); "
+                "change the patterns of names in [cluster], or leave -o out"
+            )
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for file in made:

@@ -6,8 +6,9 @@ The platforms are in `weft.switches.platforms`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from weft.errors import ExperimentError
 from weft.switches.steering import Steering
@@ -37,18 +38,32 @@ class Platform:
     """Suffixes of its files of routes by destination address; none: it has no such templates."""
     srv6: tuple[str, ...] = ()
     """The same for SRv6."""
+    linux_ports: bool = False
+    """Whether its ports are interfaces of Linux: other names are refused, whatever the way."""
     by_dscp: bool = False
     """Whether it knows a path by its DSCP, since it cannot match source ports."""
 
 
-_LINUX_NAME = re.compile(r"[^/\s:]{1,15}")
+class Ported(Protocol):
+    """A switch or a host with ports."""
+
+    @property
+    def node(self) -> str:
+        """In Weft."""
+
+    @property
+    def port_names(self) -> Sequence[str]:
+        """All ports that its files name."""
 
 
-def linux_names(steering: Steering) -> None:
+_LINUX_NAME = re.compile(r"(?!\.\.?$)[^/\s:]{1,15}")
+
+
+def check_linux(node: Ported, mend: str) -> None:
     """Refuses ports that Linux cannot have."""
-    for port in (*steering.inputs, *(link.port for link in steering.links)):
+    for port in node.port_names:
         if not _LINUX_NAME.fullmatch(port):
             raise ExperimentError(
-                f"{steering.node}: port {port!r} is not a Linux interface name (15 characters at "
-                "most, no / or :); change the patterns of [cluster], or --format"
+                f"{node.node}: port {port!r} is not a Linux interface name (15 characters at "
+                f"most, no / or :); {mend}"
             )

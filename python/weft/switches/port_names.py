@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def for_platform(
     named, what = _by_lanes(lanes or LANES)
     if port_config is not None:
         named, what = _by_file(port_config)
+    _check(cluster, named, what)
     found = dataclasses.replace(
         cluster,
         hosts=tuple(
@@ -51,6 +53,20 @@ def for_platform(
         return found, []
     first = f"{changed.upper_port} is {named(changed.upper_port)}"
     return found, [f"sonic: ports are named by {what}: {first}, and so on"]
+
+
+def _check(cluster: Cluster, named: Callable[[str], str], what: str) -> None:
+    """Refuse names by which two links of a switch would be at one port."""
+    known: dict[tuple[str, str], str] = {}
+    for link in cluster.links:
+        for node, port in ((link.upper, link.upper_port), (link.lower, link.lower_port)):
+            other = known.setdefault((node, named(port)), port)
+            if other != port and not node.startswith("host-"):
+                raise ExperimentError(
+                    f"cluster: {cluster.by_node[node].name} has ports {other} and {port}, which "
+                    f"are both {named(port)} by {what}; name either all of its ports in [cluster] "
+                    "(host_port, uplink_port, downlink_port) or none"
+                )
 
 
 def _renamed(link: Link, named: Callable[[str], str]) -> Link:
@@ -95,4 +111,7 @@ def _names(path: Path) -> list[str]:
             f"{path}: {wrong or 'empty'}: not a port_config.ini, whose lines begin with the name "
             "of a port as Ethernet0"
         )
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"{path}: {twice}: is there twice; leave one line of each port")
     return names

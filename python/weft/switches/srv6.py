@@ -59,6 +59,11 @@ class Locator:
         return self.prefix.partition("/")[0]
 
     @property
+    def port_names(self) -> list[str]:
+        """All ports that its files name."""
+        return [one.port for one in self.neighbours]
+
+    @property
     def routes(self) -> list[Neighbour]:
         """The neighbours that are switches."""
         return [one for one in self.neighbours if one.locator]
@@ -90,6 +95,11 @@ class Wrapping:
     protocol: Protocol
     to_ports: str
     paths: Sequence[HostPath]
+
+    @property
+    def port_names(self) -> list[str]:
+        """All ports that its files name."""
+        return [self.interface]
 
 
 def of(

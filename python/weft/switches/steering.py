@@ -101,6 +101,11 @@ class Steering:
         return [*self.uplinks, *self.bundles]
 
     @property
+    def port_names(self) -> list[str]:
+        """All ports that its files name."""
+        return [*self.inputs, *(link.port for link in self.links)]
+
+    @property
     def live_up(self) -> list[SteeredLink]:
         """The uplinks that are not down."""
         return [link for link in self.uplinks if link.up]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ExperimentError
-from weft.switches.platform import Platform, linux_names
+from weft.switches.platform import Platform
 from weft.switches.steering import Steering
 
 _MOST_LINKS = 100
@@ -11,7 +11,6 @@ _MOST_LINKS = 100
 
 
 def _check(steering: Steering) -> None:
-    linux_names(steering)
     if len(steering.links) > _MOST_LINKS:
         raise ExperimentError(
             f"{steering.node}: {len(steering.links)} links are more than the {_MOST_LINKS} tables "
@@ -27,4 +26,5 @@ PLATFORM = Platform(
         "hardware",
     ),
     check=_check,
+    linux_ports=True,
 )

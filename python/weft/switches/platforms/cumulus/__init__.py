@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from weft.errors import ExperimentError
-from weft.switches.platform import Platform, linux_names
+from weft.switches.platform import Platform
 from weft.switches.steering import Steering
 
 _MOST_RULES = 255
 
 
 def _check(steering: Steering) -> None:
-    linux_names(steering)
     if steering.what in ("aggregation switch", "core"):
         raise ExperimentError(
             f"{steering.node}: Cumulus knows a path by its DSCP, which has no room for a second "
@@ -39,5 +38,6 @@ PLATFORM = Platform(
         "one for all its queue pairs (NCCL_IB_TC)",
     ),
     check=_check,
+    linux_ports=True,
     by_dscp=True,
 )

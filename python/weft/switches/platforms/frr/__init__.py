@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ExperimentError
-from weft.switches.platform import Platform, linux_names
+from weft.switches.platform import Platform
 from weft.switches.steering import Steering
 
 _MOST_SEQUENCES = 700
@@ -11,7 +11,6 @@ _MOST_SEQUENCES = 700
 
 
 def _check(steering: Steering) -> None:
-    linux_names(steering)
     if len(steering.links) > _MOST_SEQUENCES:
         raise ExperimentError(
             f"{steering.node}: {len(steering.links)} links are more than the {_MOST_SEQUENCES} "
@@ -29,4 +28,5 @@ PLATFORM = Platform(
         "packets and the pbr-map matches marks; not for switches that forward in hardware",
     ),
     check=_check,
+    linux_ports=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.switches.platform import Platform, linux_names
+from weft.switches.platform import Platform
 
 PLATFORM = Platform(
     suffixes=("sh",),
@@ -14,5 +14,5 @@ PLATFORM = Platform(
         "linux: ip rule matches a DSCP from Linux 6.12 and iproute2 6.13 on; the script says "
         "so where it cannot, and then steers by ports alone (nftables always can)",
     ),
-    check=linux_names,
+    linux_ports=True,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.switches.platform import Platform, linux_names
+from weft.switches.platform import Platform
 
 PLATFORM = Platform(
     suffixes=("sh", "nft"),
     port="eth",
-    check=linux_names,
+    linux_ports=True,
 )
