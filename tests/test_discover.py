@@ -483,6 +483,34 @@ def test_a_plan_takes_the_paths_that_have_ports(weft: Weft, tmp_path: Path) -> N
     assert weft("plan", "--verify", "some").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("protocol", "port", "names"),
+    [("udp", 4791, 'protocol = "tcp"'), ("tcp", 4791, ""), ("udp", 80, "")],
+)
+def test_a_plan_refuses_ports_of_other_traffic(
+    weft: Weft, small: Path, tmp_path: Path, protocol: str, port: int, names: str
+) -> None:
+    """Switches hash protocol and port as well, so its ports take other paths."""
+    small.write_text(f"{CLUSTER}[cluster]\n{names}\n")
+    path = tmp_path / "paths.json"
+    found = _whole_table(clusters.read(small))
+    table.write({**found, "protocol": protocol, "port": port}, path)
+    done = weft(
+        "plan", small, "--job", "all-to-all:size=1MB", "--paths", path, "-o", tmp_path / "o"
+    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert f"{path}: protocol: the table is of {protocol} to port {port}, but" in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_what_is_no_text_is_no_table(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """A table is no .toml."""
+    (tmp_path / "paths.json").write_bytes(b"\xff\xfe\x00")
+    done = weft("plan", small, "--job", "all-to-all:size=1MB", "--paths", tmp_path / "paths.json")
+    assert done.returncode == 2
+    assert "paths.json: is not text; name a table of weft discover -o" in done.stderr
+
+
 def test_a_plan_says_which_path_has_no_port(weft: Weft, small: Path, tmp_path: Path) -> None:
     """It would not hold; and a scheme that leaves ports to hashing takes none."""
     path = tmp_path / "paths.json"

@@ -169,10 +169,18 @@ def read(path: Path, seed: int = 1) -> Cluster:
     Raises:
         ExperimentError: The file cannot be read or is wrong: file, key and correction.
     """
+    return from_json(json.loads(_native.cluster(*text_of(path), seed)))
+
+
+def text_of(path: Path) -> tuple[str, str, str]:
+    """What the core reads of a cluster file: text, format and what messages call it.
+
+    Raises:
+        ExperimentError: The file cannot be read.
+    """
     from weft.study.inputs import read_text
 
-    text = read_text(path, "a cluster")
-    return from_json(json.loads(_native.cluster(text, "toml", str(path), seed)))
+    return read_text(path, "a cluster file (.toml)"), "toml", str(path)
 
 
 def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) -> Cluster:

@@ -125,7 +125,7 @@ def plan(
     \b
     Exit status: 0 the plan is made, or the file is correct; 2 bad input, or it is not correct.
     """
-    from weft.plans import folder, make, show
+    from weft.plans import folder, show
     from weft.software import show as software
 
     if verify:
@@ -141,7 +141,7 @@ def plan(
         work = _job(job)
         if len(schemes) != 1:
             return _compare(cluster, work, schemes, seed, output, changes, paths, json, programs)
-        made = make.make(cluster, work, schemes[0], seed, changes, paths=paths)
+        made = _made(cluster, work, schemes[0], seed, changes, paths)
         if output is not None:
             folder.write(made, output)
     _warn(made)
@@ -158,6 +158,24 @@ def plan(
     if output is not None:
         print(f"\n{output}/{', '.join(folder.written(output))}")
     return 0
+
+
+def _made(
+    cluster: Path,
+    work: Path | str,
+    scheme: str,
+    seed: int,
+    changes: Overrides,
+    paths: Path | None,
+) -> Plan:
+    """A plan; a table of paths must be of the traffic that it is for."""
+    from weft.discover import table
+    from weft.plans import make
+
+    made = make.make(cluster, work, scheme, seed, changes, paths=paths)
+    if paths is not None:
+        table.check_traffic(paths, made["cluster"]["protocol"], made["cluster"]["port"])
+    return made
 
 
 def _warn(made: Plan) -> None:
@@ -230,13 +248,13 @@ def _compare(
 ) -> int:
     """Plan the job under several schemes, and show how good the plans are."""
     from weft import ExperimentError
-    from weft.plans import folder, make, show
+    from weft.plans import folder, show
 
     if not schemes:
         raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
     if programs:
         raise ExperimentError("--hosts-for: writes for one plan; name one --scheme")
-    made = [make.make(cluster, work, scheme, seed, changes, paths=paths) for scheme in schemes]
+    made = [_made(cluster, work, scheme, seed, changes, paths) for scheme in schemes]
     if output is not None:
         for scheme, one in zip(schemes, made, strict=True):
             folder.write(one, output / scheme)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weft import _native
+from weft import cluster as clusters
 from weft.cluster import Cluster, Host
 from weft.discover import named
 from weft.plans import make
-from weft.study import inputs
 
 Need = tuple[int | None, int]
 """A path id (None: any path) and how many ports."""
@@ -42,7 +42,7 @@ def of_job(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme takes no discovered ports.
     """
-    place = (inputs.read_text(cluster_path, "a cluster"), "toml", str(cluster_path))
+    place = clusters.text_of(cluster_path)
     found = _native.path_needs(place, make.text_of(make.job(job)), scheme, seed, [])
     rows = zip(*(found[name].tolist() for name in ("src", "dst", "path", "subflows")), strict=True)
     exact: dict[int, dict[int, list[Need]]] = {}

@@ -66,6 +66,23 @@ def of_traffic(path: Path, protocol: str, port: int) -> Table:
     return found
 
 
+def check_traffic(path: Path, protocol: str, port: int) -> None:
+    """Refuse a table of other traffic than a cluster's: its ports take other paths.
+
+    Over TCP processes listen at several ports, of which the table has one.
+
+    Raises:
+        ExperimentError: It is of other traffic, or no table.
+    """
+    found = read(path)
+    if found["protocol"] != protocol or (protocol != "tcp" and found["port"] != port):
+        raise ExperimentError(
+            f"{path}: protocol: the table is of {found['protocol']} to port {found['port']}, but "
+            f"the traffic of the cluster is {protocol} to port {port}; run weft discover again, "
+            f"with --protocol {protocol} --port {port}"
+        )
+
+
 def write(table: Table, path: Path) -> None:
     """Write a table, whole or not at all."""
     with writing(path):

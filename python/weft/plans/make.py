@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft import _native
+from weft import cluster as clusters
 from weft.plans.file import Plan
 from weft.study import inputs
 from weft.study.inputs import Overrides
@@ -29,7 +30,7 @@ def text_of(job: Path | str) -> tuple[str, str, str]:
     if key is not None:
         # The core finds it beside itself.
         return json.dumps({"workload": {key: job.name}}), "json", str(job)
-    return inputs.read_text(job, "a job"), "toml", str(job)
+    return inputs.read_text(job, "a job file (.toml)"), "toml", str(job)
 
 
 def make(
@@ -48,8 +49,8 @@ def make(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
-    place = (inputs.read_text(cluster_path, "a cluster"), "toml", str(cluster_path))
-    found = (inputs.read_text(paths, "a table of weft discover"), str(paths)) if paths else None
+    place = clusters.text_of(cluster_path)
+    found = (inputs.read_text(paths, "a table of weft discover -o"), str(paths)) if paths else None
     made = _native.make_plan(place, text_of(job), scheme, seed, list(changes), most_subflows, found)
     return dict(json.loads(made))
 

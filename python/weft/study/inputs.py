@@ -235,16 +235,16 @@ def _check_distinct(runs: Sequence[RunSpec], source: str) -> None:
         seen.add(who)
 
 
-def read_text(path: Path, what: str = "an experiment") -> str:
+def read_text(path: Path, what: str = "an experiment file (.toml)") -> str:
     """The text of a file that the user named; `what` it should be, for error messages."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ExperimentError(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise ExperimentError(f"{path}: is a directory; name {what} file") from None
+        raise ExperimentError(f"{path}: is a directory; name {what}") from None
     except UnicodeDecodeError:
-        raise ExperimentError(f"{path}: is not text; name {what} file (.toml)") from None
+        raise ExperimentError(f"{path}: is not text; name {what}") from None
     except OSError as error:
         why = error.strerror or "cannot be read"
         raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
