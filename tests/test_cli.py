@@ -166,6 +166,21 @@ BAD = {
     "--fabric": (SMALL, ["run", "bad.toml", "--fabric", "leaf-spine"], "--fabric"),
     "huge host": ("", ["run", "huge.csv"], "99999999 needs a fabric of 100000000 hosts, more"),
     "huge Nodes": ("", ["run", "huge.cm"], "Nodes 99999999 needs a fabric of 99999999 hosts"),
+    "no scheme": ("", ["run", "huge.cm", "--schemes", ","], "--schemes: names none; write"),
+    "schemes and a sweep of them": (
+        "",
+        ["run", "huge.cm", "--schemes", "ecmp", "--sweep", "balance.scheme=reps"],
+        "--sweep balance.scheme: is there twice, since --schemes says it as well",
+    ),
+    "schemes and a scheme": (
+        "",
+        [
+            *("compare", "--fabric", "x", "--workload", "y", "--schemes", "ecmp"),
+            "--set",
+            "balance.scheme=reps",
+        ],
+        "--set balance.scheme: is there twice, since --schemes says it as well",
+    ),
     "scheme twice": ("", ["run", "huge.cm", "--schemes", "ecmp,ecmp"], "ecmp is listed twice"),
     "seed twice": (
         SMALL.replace("seeds = 2", "seeds = [1, 1]"),

@@ -254,6 +254,7 @@ def test_bad_input_takes_a_line(weft: Weft, tmp_path: Path) -> None:
         (("tcp.toml", *job, "mori"), 'cluster.protocol is "tcp"; set it to "udp"'),
         (("cluster.toml", *job, "mori", "--schemes", "ecmp,ethereal"), "name one --scheme"),
         (("cluster.toml", *job, "mori", "--host", "h99"), "--host: h99 is none of h0 to h11"),
+        (("cluster.toml", *job, "mori", "--optimum"), "--optimum: does nothing with --hosts-for"),
     ):
         done = weft("plan", *words)
         assert done.returncode == 2

@@ -534,6 +534,27 @@ def test_no_plan_is_one_line(tmp_path: Path, weft: Weft) -> None:
     assert (done.returncode, "--job" in done.stderr) == (2, True)
 
 
+def test_options_that_would_do_nothing_are_refused(tmp_path: Path, weft: Weft) -> None:
+    """A wrong host beside --json, say, would go unseen."""
+    (tmp_path / "c.toml").write_text(CLUSTER)
+    job = ("c.toml", "--job", "all-to-all:size=1200KB")
+    assert weft("plan", *job, "-o", "plan").returncode == 0
+    for words, said in (
+        ((*job, "--json", "--host", "h1"), "--host: does nothing with --json"),
+        ((*job, "--json", "--optimum"), "--optimum: does nothing with --json"),
+        ((*job, "--schemes", "ecmp,ethereal", "--host", "h1"), "--host: does nothing with several"),
+        ((*job, "--schemes", ","), "--scheme: names none"),
+        (("plan", "--verify", "--host", "h1"), "--host: does nothing with --verify"),
+        (("plan", "--verify", "--scheme", "ethereal"), "--scheme: does nothing with --verify"),
+        (("plan", "--verify", "--workload", "x"), "--job: does nothing with --verify"),
+        (("plan", "--hosts-for", "mori", "--seed", "1"), "--seed: does nothing with a plan that"),
+    ):
+        done = weft("plan", *words)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert said in done.stderr
+    assert weft("plan", "plan", "--verify", "--json").returncode == 0
+
+
 @pytest.mark.slow
 def test_4096_hosts_are_planned_in_seconds(tmp_path: Path) -> None:
     """16.8 million messages, in less memory than they would take one by one."""

@@ -256,6 +256,8 @@ def test_the_command_line_and_python_write_the_same(mine: Path, weft: Weft) -> N
         (("--enforce", "addresses", "--switch", "nobody"), "is no switch or host of this cluster"),
         (("--enforce", "srv6", "--srv6-block", "x"), "is no IPv6 prefix of 32 bits"),
         (("--scheme", "dnlb", "--lanes", "4"), "linux does not count lanes"),
+        (("--scheme", "dnlb", "--srv6-block", "x"), "--srv6-block: does nothing with --enforce se"),
+        (("--scheme", "mrc", "--advice", "--switch", "x"), "--switch: does nothing with --advice"),
     ):
         done = weft("switch-config", mine, "--format", "linux", *words)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

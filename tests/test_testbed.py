@@ -319,6 +319,21 @@ def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert system.missing() is None
     with pytest.raises(ExperimentError, match=r"^testbed: .*nft is not installed; install"):
         operations.up(small, 1, "nftables")
+    with pytest.raises(
+        ExperimentError, match=r"^--mute: nft is not installed; .* leave --mute out"
+    ):
+        system.require_nft("--mute")
+
+
+def test_a_run_of_a_plan_has_no_scheme_of_its_own(small: Path, weft: Weft) -> None:
+    """Nor a failure of a kind without a link."""
+    for words, said in (
+        (("--plan", "plan.json", "--scheme", "ecmp"), "--scheme: does nothing with --plan"),
+        (("--how", "remote"), "--how: does nothing without --fail"),
+    ):
+        done = weft("testbed", "run", small, *words)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert said in done.stderr
 
 
 @needs_bed

@@ -7,11 +7,16 @@ from typing import Annotated, Literal
 
 import typer
 
+from weft.cli import options as command
+
 _SIZE = "SIZE"
 _MOST_RANKS = 1024
+_WITHOUT_CLASS = ("v8", "v9")
+"""Versions of the interface that say no traffic class."""
 
 
 def bench_net(
+    context: typer.Context,
     op: Annotated[
         Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"],
         typer.Option(help="The collective."),
@@ -133,6 +138,13 @@ def bench_net(
     from weft import bench_net as work
     from weft.cli.terminal import note
 
+    if over == "sockets":
+        useless = ("--plugin", "--abi", "--device", "--traffic-class", "--verbose")
+        command.refuse(context, useless, "--over sockets, which has no plugin")
+    else:
+        command.refuse(context, ("--connections",), "a plugin, which has connections of its own")
+    if abi in _WITHOUT_CLASS:
+        command.refuse(context, ("--traffic-class",), f"--abi {abi}, which has none")
     if meet is not None:
         note("hint: --meet is now called --rendezvous")
         rendezvous = rendezvous or meet

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def compare(
+    context: typer.Context,
     fabric: options.Fabric,
     workload: Annotated[
         str,
@@ -138,6 +139,8 @@ def compare(
     beside = sections(stragglers=stragglers, background=background)
     beside += [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
     changes = [*named, *beside, *options.overrides(set_ or [])]
+    if "--schemes" in options.given(context):
+        options.chosen_once(changes)
     return run_comparison(
         fabric, workload, chosen, transport, given, seeds, changes, of_trace, measured
     )

@@ -205,7 +205,7 @@ def discover(
         "time_out_s": time_out,
     }
     tell = note if sys.stderr.isatty() else _silent
-    ends = (_names("--from", source), _names("--to", to))
+    ends = (options.names("--from", source), options.names("--to", to))
     needs = _needs(cluster, named, job, scheme, ports_per_path)
     if simulate is not None:
         return _simulate(named, ends, simulate, rules, needs, json)
@@ -316,10 +316,6 @@ def _report(
         raise ExperimentError("--report: needs a cluster file, whose uplinks it is about; name one")
     made = report.of(path, cluster, found, job, scheme)
     print(json_.dumps(made, indent=1) if json else report.text(made))
-
-
-def _names(option: str, text: str | None) -> list[str] | None:
-    return None if text is None else options.names(option, text)
 
 
 def _silent(_: str) -> None:

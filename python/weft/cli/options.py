@@ -226,6 +226,18 @@ def sweeps(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"sweep.{key}", values) for key, values in found.items()]
 
 
+def chosen_once(changes: Sequence[tuple[str, str]]) -> None:
+    """Refuse changes that choose the load balancer beside `--schemes`."""
+    for key, option in (("sweep.balance.scheme", "--sweep"), ("balance.scheme", "--set")):
+        if key in dict(changes):
+            from weft import ExperimentError
+
+            raise ExperimentError(
+                f"{option} balance.scheme: is there twice, since --schemes says it as well; list "
+                "all values in --schemes"
+            )
+
+
 def _literal(text: str) -> str:
     """A value of a list as TOML writes it: what is no number, flag, list or table is text."""
     if re.fullmatch(r"[+-]?\d[\d_]*(\.\d+)?([eE][+-]?\d+)?|true|false|[\[{\"'].*", text):
@@ -233,9 +245,41 @@ def _literal(text: str) -> str:
     return json.dumps(text)
 
 
+def given(context: typer.Context) -> list[str]:
+    """The options that the command line has, each by its first long word."""
+    found = []
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        if one.param_type_name == "option" and source is not None and source.name == "COMMANDLINE":
+            found.append(next((word for word in one.opts if word.startswith("--")), one.opts[0]))
+    return found
+
+
+def refuse(context: typer.Context, useless: Sequence[str], beside: str) -> None:
+    """Refuse options that would do nothing; `beside` is what they are of no use with."""
+    for word in given(context):
+        if word in useless:
+            from weft import ExperimentError
+
+            raise ExperimentError(f"{word}: does nothing with {beside}; leave {word} out")
+
+
+def require(context: typer.Context, word: str, other: str) -> None:
+    """Refuse an option that would do nothing without another one."""
+    both = given(context)
+    if word in both and other not in both:
+        from weft import ExperimentError
+
+        raise ExperimentError(f"{word}: does nothing without {other}; add it, or leave {word} out")
+
+
 def names(option: str, text: str | None) -> list[str] | None:
-    """`a,b,c` as a list of different names; None for none."""
+    """`a,b,c` as a list of different names; None where the option is not given."""
     parts = split(text)
+    if text is not None and not parts:
+        from weft import ExperimentError
+
+        raise ExperimentError(f"{option}: names none; write {option} A,B or leave it out")
     twice = next((part for part in parts if parts.count(part) > 1), None)
     if twice is not None:
         from weft import ExperimentError

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from weft.study.inputs import Overrides
 
 
+_OF_PLANS = ("--scheme", "--seed", "--set", "--paths")
+"""Options that say how a plan is made."""
+
+
 def plan(
+    context: typer.Context,
     cluster: Annotated[
         Path,
         typer.Argument(
@@ -129,17 +134,25 @@ def plan(
     from weft.software import show as software
 
     if verify:
+        others = ("--job", *_OF_PLANS, "--output", "--optimum", "--host", "--hosts-for")
+        options.refuse(context, others, "--verify, which checks a plan as it is")
         return _verify(cluster, json)
     programs = _programs(hosts_for)
+    if programs:
+        options.refuse(context, ("--optimum",), "--hosts-for")
+    elif json:
+        options.refuse(context, ("--host", "--optimum"), "--json, which prints the whole plan")
     changes = options.overrides(set_ or [])
-    schemes = options.names("--schemes", scheme) or []
+    schemes = options.names("--scheme", scheme) or []
     if programs and job is None and cluster.suffix != ".toml":
         from weft.plans import file
 
+        options.refuse(context, _OF_PLANS, "a plan that is made already")
         made = file.read(cluster)
     else:
         work = _job(job)
         if len(schemes) != 1:
+            options.refuse(context, ("--host", "--optimum"), "several schemes")
             return _compare(cluster, work, schemes, seed, output, changes, paths, json, programs)
         made = _made(cluster, work, schemes[0], seed, changes, paths)
         if output is not None:
@@ -200,11 +213,9 @@ def _job(job: str | None) -> Path | str:
 
 def _programs(hosts_for: str | None) -> list[str]:
     """The software that --hosts-for names."""
-    from weft import ExperimentError, software
+    from weft import software
 
     names = options.names("--hosts-for", hosts_for) or []
-    if hosts_for is not None and not names:
-        raise ExperimentError("--hosts-for: names none; write --hosts-for mooncake")
     for name in names:
         software.find(name)
     return names
@@ -250,8 +261,6 @@ def _compare(
     from weft import ExperimentError
     from weft.plans import folder, show
 
-    if not schemes:
-        raise ExperimentError("--schemes: names none; write --schemes ethereal,dnlb-4")
     if programs:
         raise ExperimentError("--hosts-for: writes for one plan; name one --scheme")
     made = [_made(cluster, work, scheme, seed, changes, paths) for scheme in schemes]

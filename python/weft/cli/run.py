@@ -111,6 +111,8 @@ def run(
     changes = [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
     changes += options.overrides(set_ or [])
     chosen = options.names("--schemes", schemes)
+    if chosen:
+        options.chosen_once(changes)
     return run_files(files, given, seeds, changes, fabric, chosen, quick, of_trace)
 
 

@@ -19,6 +19,7 @@ else:
 
 
 def switch_config(
+    context: typer.Context,
     plan: Annotated[
         Path,
         typer.Argument(
@@ -128,6 +129,11 @@ def switch_config(
     from weft.plans import for_switches
     from weft.switches import config
 
+    if enforce != "srv6":
+        options.refuse(context, ("--srv6-block",), f"--enforce {enforce}")
+    if advice:
+        others = ("--switch", "--enforce", "--lanes", "--port-config", "--protocol")
+        options.refuse(context, others, "--advice")
     asked = for_switches.Request(
         format_, enforce, scheme, switch, protocol, srv6_block, lanes, port_config, advice
     )

@@ -138,6 +138,7 @@ def shrink(
 
 @app.command("run")
 def run(
+    context: typer.Context,
     file: ClusterFile,
     scheme: Annotated[
         str,
@@ -198,6 +199,10 @@ def run(
     """
     from weft.testbed import operations, show
 
+    options.require(context, "--how", "--fail")
+    if plan is not None:
+        # A plan has its own.
+        options.refuse(context, ("--scheme", "--workload", "--seed"), "--plan, which says it")
     over = options.overrides(changes or [])
     row = operations.run_workload(
         file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules, enforce

@@ -14,6 +14,7 @@ ClusterFile = Annotated[Path, typer.Argument(metavar="CLUSTER.toml", help="The c
 
 
 def bench(
+    context: typer.Context,
     file: ClusterFile,
     op: Annotated[
         Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"],
@@ -171,6 +172,8 @@ def bench(
     from weft.testbed import bench as work
     from weft.testbed import show
 
+    options.require(context, "--how", "--fail")
+    options.require(context, "--heal", "--fail")
     given = work.Options(
         operation=op,
         size=size,

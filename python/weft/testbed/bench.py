@@ -24,7 +24,7 @@ from weft import cluster as clusters
 from weft._types import Row
 from weft.cluster import Cluster, Host, Link
 from weft.errors import ExperimentError, writing
-from weft.study import averages
+from weft.study import averages, fields
 from weft.switches.ways import WAYS
 from weft.testbed import failures, layout, metrics, rank_processes, system
 from weft.testbed.rules import Rules
@@ -77,8 +77,11 @@ def run(path: Path, options: Options) -> dict[str, Any]:
     cluster = clusters.read(path, _CLUSTER_SEED)
     layout.check(cluster)
     job = _job(cluster, options)
-    needs_nft = options.how in failures.NFT or options.mute is not None
-    system.require("nftables" if needs_nft else options.rules)
+    system.require(options.rules)
+    if options.how in failures.NFT:
+        system.require_nft(f"--how {options.how}")
+    if options.mute is not None:
+        system.require_nft("--mute")
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
     left = [row["bound_left_s"] for row in rows if row["bound_left_s"] is not None]
     return {
@@ -104,11 +107,24 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         raise ExperimentError(f"--plugin: {plugin}: there is no such file; {mend}")
     uplinks = max(len(cluster.uplinks.get(f"leaf-{host.leaf}", ())) for host in hosts)
     failure = failures.read(options.fail, options.how, cluster) if options.fail else None
+    if failure is not None and options.heal is not None and options.heal <= failure.at_percent:
+        raise ExperimentError(
+            f"--heal: {options.heal} percent is not after --fail, which is at "
+            f"{failure.at_percent}; use more"
+        )
     kill, kill_percent = _kill(options)
     switches = [switch.node for switch in cluster.switches]
     if options.mute is not None and options.mute not in switches:
         some = ", ".join(switches[:3])
         raise ExperimentError(f"--mute: {options.mute} is no switch; there are {some}, ...")
+    schemes = list(_schemes(options.schemes, options.enforce))
+    if not any(one["discovers"] for one in schemes):
+        for word, value in (("--answers", options.answers), ("--mute", options.mute)):
+            if value is not None:
+                raise ExperimentError(
+                    f"{word}: is for probes, and no scheme here has hosts find out paths; add "
+                    f"--enforce discovered, or leave {word} out"
+                )
     measurement = {
         "operation": options.operation,
         "size": size,
@@ -127,7 +143,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "rules": options.rules,
         "ranks": options.ranks,
         "seeds": list(range(1, options.seeds + 1)),
-        "schemes": list(_schemes(options.schemes, options.enforce)),
+        "schemes": schemes,
         "measurement": measurement,
         "environment": dict(_variables(options.environment)),
         "plugin": str(plugin.resolve()),
@@ -143,10 +159,20 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
 
 
 def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    known = [
+        option["key"]
+        for entry in api.variables()
+        for option in entry["options"]
+        if option["key"].startswith("WEFT_")
+    ]
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("WEFT_"):
             raise ExperimentError(f"--env: {text!r}: write a variable as WEFT_CHECKSUM=1")
+        if name not in known:
+            raise ExperimentError(
+                f"--env: {name}: no such variable; {fields.suggestion(name, known)}"
+            )
         yield name, value
 
 

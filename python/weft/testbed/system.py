@@ -37,9 +37,25 @@ def missing(rules: str = "linux") -> str | None:
     for tool in ("ip", "tc"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed; install iproute2"
-    if rules == "nftables" and shutil.which("nft") is None:
+    if rules == "nftables" and not _has_nft():
         return "--rules nftables: nft is not installed; install nftables, or use --rules linux"
     return None
+
+
+def _has_nft() -> bool:
+    return shutil.which("nft") is not None
+
+
+def require_nft(option: str) -> None:
+    """Refuse an option that needs `nft` where there is none.
+
+    Raises:
+        ExperimentError: It is not there.
+    """
+    if not _has_nft():
+        raise ExperimentError(
+            f"{option}: nft is not installed; install nftables, or leave {option} out"
+        )
 
 
 def require(rules: str = "linux") -> None:
