@@ -30,6 +30,15 @@ DEFAULTS: dict[str, str] = {
     "seed": "1",
 }
 """How simulated switches hash and answer: as Linux does."""
+_LARGEST = (1 << 32) - 1
+_MOST: dict[str, float] = {
+    "burst": _LARGEST,
+    "per-second": 1e9,
+    "silent": _LARGEST,
+    "lost": 1,
+    "seed": _LARGEST,
+}
+"""The largest number of each key; the least is 0."""
 _MOST_PROBES = 100_000
 """Probes that are simulated for a job, about: some seconds."""
 _FEWEST = 4
@@ -40,7 +49,7 @@ def switches(text: str) -> dict[str, Any]:
     """Read `hash=crc32,per-second=10`.
 
     Raises:
-        ExperimentError: A key is not known, or its value is no number.
+        ExperimentError: A key is not known, or its value is no number, or out of range.
     """
     given = dict(DEFAULTS)
     for part in (one.strip() for one in text.split(",")):
@@ -52,7 +61,7 @@ def switches(text: str) -> dict[str, Any]:
         if part:
             given[key] = value
     try:
-        return {
+        found: dict[str, Any] = {
             "hash": given["hash"],
             "burst": int(given["burst"]),
             "per_second": float(given["per-second"]),
@@ -62,6 +71,13 @@ def switches(text: str) -> dict[str, Any]:
         }
     except ValueError:
         raise ExperimentError(f"--simulate: {text!r}: all but the hash are numbers") from None
+    for key, most in _MOST.items():
+        # No number is in no range.
+        if not 0 <= found[key.replace("-", "_")] <= most:
+            raise ExperimentError(
+                f"--simulate: {key}: {given[key]} is out of range; use 0 to {most:g}"
+            )
+    return found
 
 
 def run(
