@@ -128,7 +128,7 @@ def test_told_rates_are_kept(weft: Weft, fidelity: str, told: str) -> None:
 
 
 def test_servers_reduce_where_the_collective_does(weft: Weft) -> None:
-    """A reduction passes over memory, half of the rounds of an all-reduce and none of an all-gather."""
+    """A reduction passes over memory: half of an all-reduce, and nothing of an all-gather."""
 
     def took(collective: str, servers: str, fidelity: str) -> float:
         place = f"{PLACE[1]},server.gpus=4,server.nics=4{servers}"
@@ -141,6 +141,25 @@ def test_servers_reduce_where_the_collective_does(weft: Weft) -> None:
     packet, fluid = (took("all-reduce", memory, fidelity) for fidelity in ("packet", "fluid"))
     assert fluid == pytest.approx(packet, rel=0.03)
     assert took("all-gather", memory, "fluid") == took("all-gather", "", "fluid")
+
+
+@pytest.mark.parametrize(
+    ("workload", "waits"),
+    [
+        ("permutation:size=1MB", "host-0 -> "),
+        ("all-reduce:size=1MB", "message rank 0 (host-0) -> "),
+    ],
+)
+def test_who_finds_no_path_stalls(weft: Weft, workload: str, waits: str) -> None:
+    """By rates in the words of packets."""
+    words = (*PLACE[:2], "--workload", workload, "--schemes", "ecmp", "--fail", "host-0:leaf-0")
+    done = weft("compare", *words, "--fidelity", "fluid")
+    assert done.returncode == 1, done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert "nothing delivered since" in line
+    assert "link host-0 <-> leaf-0 is down" in line
+    assert waits in line
+    assert "raise run.stall_after" in line
 
 
 def _row(scheme: str, fidelity: str, cct: float) -> dict[str, object]:

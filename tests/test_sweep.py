@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import SMALL, Weft, start
+from conftest import SMALL, Weft, rows, start
 from weft.cli import simulations
 from weft.cli.run import run_files
 
@@ -152,3 +152,16 @@ def test_a_swept_table_may_be_called_as_a_result(weft: Weft, small: Path, tmp_pa
     runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")
     assert runs["swept.workload"].to_list() == ["few", "more"]
     assert runs["workload"].to_list() == ["all-to-all"] * 2
+
+
+def test_a_table_called_like_a_scheme_sets_it(weft: Weft, tmp_path: Path) -> None:
+    """Else its rows would be those of another scheme under its name."""
+    file = tmp_path / "tables.toml"
+    table = '{ name = "spray", workload = { size = "100KB" } }'
+    text = f'[balance]\nscheme = "ecmp"\n[sweep]\n"balance.scheme" = ["ecmp", {table}]\n'
+    file.write_text(text)
+    done = weft("run", file, "--no-report")
+    assert done.returncode == 2
+    assert 'has a table called "spray" that sets no scheme' in done.stderr
+    file.write_text(text.replace("workload", 'balance = { scheme = "spray" }, workload'))
+    assert [row["scheme"] for row in rows(weft, "run", file)] == ["ecmp", "spray"]

@@ -263,3 +263,35 @@ def test_real_files_are_described_and_run(weft: Weft) -> None:
         for row in rows(weft, *words, "all-reduce:algorithm=recursive-doubling,size=64KB"):
             assert row["ranks"] == found["hosts"]
             assert row["slowdown"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("fabric", "workload", "more", "said"),
+    [
+        ("rail-only:rails=2,hosts_per_leaf=4", "all-reduce:size=1MB,ranks=4", "load=0.2", "rails"),
+        (
+            "leaf-spine:leaves=4,spines=2,hosts=4,server.gpus=2,server.nics=2,server.rails=true,"
+            "server.pxn=true",
+            "all-to-all:size=1MB,algorithm=direct,ranks=8",
+            "load=0.2",
+            "fabric.server.pxn",
+        ),
+        (
+            "rail-only:rails=2,hosts_per_leaf=2",
+            "all-reduce:size=1MB,algorithm=sharp,ranks=3",
+            None,
+            "rails that never meet",
+        ),
+    ],
+)
+def test_what_cannot_cross_rails_takes_one_line(
+    weft: Weft, fabric: str, workload: str, more: str | None, said: str
+) -> None:
+    """Messages beside a job whose GPUs pass on its own; trees over servers filled in part."""
+    words = ("--fabric", fabric, "--workload", workload, "--schemes", "ecmp")
+    beside = ("--background", f"{more},size=64KB") if more else ()
+    done = weft("compare", *words, *beside)
+    assert done.returncode == 2
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("error:")
+    assert said in line

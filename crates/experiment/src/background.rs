@@ -46,6 +46,20 @@ pub(crate) fn beside(
     seed: u64,
 ) -> Result<Beside, ExperimentError> {
     let fabric = &experiment.fabric;
+    let only_ranks = match (&alone.ranks, fabric.rails()) {
+        (_, Some(_)) => {
+            Some("rails never meet, and what passes between them goes by GPUs of the job")
+        }
+        (Some(Ranks { relays: Some(_), .. }), None) => {
+            Some("GPUs pass on what ranks send between rails (fabric.server.pxn)")
+        }
+        _ => None,
+    };
+    if let Some(why) = only_ranks {
+        let what =
+            format!("{why}; hosts that are no ranks have nobody who does that: leave it out");
+        return Err(ExperimentError::new(NAME, Origin::Unknown, what));
+    }
     let until = section.duration.unwrap_or(Time(bound.0.saturating_mul(TIMES)));
     let hosts = hosts(section, alone, fabric.hosts());
     let line = fabric.line_rate();

@@ -11,6 +11,7 @@ use crate::memory::{self, Need};
 use crate::overrides::set;
 use crate::parse::parse_path;
 use crate::value::{Item, Table, Value};
+use weft_balance::scheme::SchemeInfo;
 use weft_config::{ExperimentError, Origin};
 
 /// A table at the key `variant` changes the experiment as a whole.
@@ -184,6 +185,14 @@ fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), Experimen
             let is_table = |item: &Item| matches!(item.value, Value::Table(_));
             let value =
                 |item| swept_value(item, path.is_empty() || key == SCHEME && is_table(item));
+            if key == SCHEME
+                && let Some(name) = items.iter().find_map(scheme_not_set)
+            {
+                let set = format!("balance = {{ scheme = \"{name}\" }}");
+                return wrong(&format!(
+                    "has a table called {name:?} that sets no scheme; add {set}"
+                ));
+            }
             let values: Vec<SweptValue> = items.iter().map(value).collect();
             for (at, value) in values.iter().enumerate() {
                 if values[..at].iter().any(|other| other.label == value.label) {
@@ -198,6 +207,17 @@ fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), Experimen
         }
     }
     Ok(())
+}
+
+/// The name of a table that is the name of a scheme, which the table does not set.
+fn scheme_not_set(item: &Item) -> Option<&str> {
+    let Value::Table(table) = &item.value else { return None };
+    let name = table.get("name")?.value.as_text()?;
+    let is_set = match table.get("balance").map(|item| &item.value) {
+        Some(Value::Table(balance)) => balance.get("scheme").is_some(),
+        _ => false,
+    };
+    (!is_set && SchemeInfo::find(name).is_ok()).then_some(name)
 }
 
 /// A table is known by its `name`, or else by its content.

@@ -84,12 +84,16 @@ pub(crate) struct Engine<'a> {
     pub(crate) totals: Totals,
     pub(crate) trouble: Trouble,
     pub(crate) watch: Option<Watch>,
+    /// Flows that run, when something last happened but that flows heard nothing, and whether that is too long ago.
+    pub(crate) running: u32,
+    pub(crate) moved_at: Time,
+    pub(crate) is_stalled: bool,
 }
 
 /// Runs `config` by rates. It ends early where `cancel` says so.
 ///
 /// # Errors
-/// [`Halt::Cancelled`].
+/// [`Halt::Cancelled`]; [`Halt::Stalled`], if flows that lost their paths find none.
 pub fn run(config: &RunConfig<'_>, cancel: &AtomicBool) -> Result<Outcome, Halt> {
     let mut engine = Engine::new(config);
     engine.start();
@@ -156,6 +160,9 @@ impl<'a> Engine<'a> {
             totals: Totals::default(),
             trouble,
             watch: None,
+            running: 0,
+            moved_at: Time::ZERO,
+            is_stalled: false,
             config,
         }
     }
@@ -189,6 +196,9 @@ impl<'a> Engine<'a> {
             self.now = self.now.max(at);
             self.totals.events += 1;
             self.handle(what);
+            if self.is_stalled {
+                return Err(self.stall());
+            }
             if self.capacities.has_changed() {
                 self.unsettle(self.latest);
             }
@@ -200,6 +210,13 @@ impl<'a> Engine<'a> {
     }
 
     fn handle(&mut self, what: What) {
+        let moves = !matches!(
+            what,
+            What::TimeOut { .. } | What::Learn(_) | What::Turn | What::Grow | What::Queues
+        );
+        if moves {
+            self.moved_at = self.now;
+        }
         match what {
             What::Post(id) => self.post(id),
             What::Flush(host) => self.flush(host),

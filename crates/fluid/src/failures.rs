@@ -7,10 +7,12 @@
 
 use crate::agenda::What;
 use crate::engine::Engine;
-use crate::flows::speed;
+use crate::flows::{Flow, speed};
+use crate::messages::Owner;
+use std::collections::BTreeMap;
 use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal};
 use weft_plan::{Hashes, PlannedFabric};
-use weft_sim::RunConfig;
+use weft_sim::{Halt, RunConfig, Silence, Stall};
 use weft_transport::MOST_BACKED_OFF;
 use weft_units::{PortId, Time};
 
@@ -218,9 +220,42 @@ impl Engine<'_> {
             true => {
                 self.flows[id as usize].time_outs += 1;
                 self.block(id);
+                let is_idle = self.running == 0 && self.rests.iter().all(Option::is_none);
+                let silent = self.moved_at.until(self.now);
+                self.is_stalled |= is_idle && silent >= self.config.stall_after;
             }
             false => self.go_on(id),
         }
+    }
+
+    /// Who waits for what, of a run that goes no further.
+    pub(crate) fn stall(&self) -> Halt {
+        const SHOWN: usize = 4;
+        let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
+        for flow in self.flows.iter().filter(|flow| flow.blocked.is_some()) {
+            *missing.entry(flow.subflow.tag).or_default() += flow.subflow.bytes;
+        }
+        let one = |(tag, bytes): (&u32, &u64)| {
+            let message = &self.messages[*tag as usize];
+            let name = match (&self.config.job, message.owner) {
+                (Some(job), Some(Owner { src, dst, .. })) => {
+                    let of =
+                        |rank: u32| format!("rank {rank} (host-{})", job.hosts[rank as usize].0);
+                    format!("message {} -> {}", of(src), of(dst))
+                }
+                _ => {
+                    let posted = &self.config.workload.messages()[message.name];
+                    let (src, dst) = (posted.src.0, posted.dst.0);
+                    format!("message {} (host-{src} -> host-{dst})", message.name.0)
+                }
+            };
+            format!("{name} misses {bytes} of {} bytes", message.bytes)
+        };
+        let mut lines: Vec<String> = missing.iter().take(SHOWN).map(one).collect();
+        let rest = missing.len().saturating_sub(SHOWN);
+        lines.extend((rest > 0).then(|| format!("and {rest} more")));
+        let silence = Silence { since: self.moved_at, now: self.now, packets: None };
+        Halt::Stalled(Box::new(Stall::new(self.config, silence, &lines, self.totals)))
     }
 
     /// Routing has learnt of links: switches avoid those that are dead, hosts are told, and may spread their
@@ -260,9 +295,8 @@ impl Engine<'_> {
         if !state.planner.wants_rebalance() {
             return;
         }
-        let is_own = |flow: &crate::flows::Flow| {
-            flow.src.0 == host && (flow.is_running || flow.blocked.is_some())
-        };
+        let is_own =
+            |flow: &Flow| flow.src.0 == host && (flow.is_running || flow.blocked.is_some());
         let own: Vec<u32> =
             (0..self.flows.len() as u32).filter(|id| is_own(&self.flows[*id as usize])).collect();
         let active = |id: &u32| {

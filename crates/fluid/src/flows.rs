@@ -320,6 +320,7 @@ impl Engine<'_> {
         let limit = self.open_window(id, self.limit(id));
         let flow = &mut self.flows[id as usize];
         (flow.rate, flow.since, flow.is_running) = (0.0, self.now, true);
+        self.running += 1;
         self.capacities.enter(&self.flows[id as usize]);
         if self.spreads && self.capacities.begins_to_grow() {
             self.agenda.push(self.now + self.capacities.step(), What::Grow);
@@ -385,6 +386,7 @@ impl Engine<'_> {
 
     /// The flow shares its links no more.
     pub(crate) fn leave(&mut self, id: u32) {
+        self.running -= 1;
         self.capacities.leave(&self.flows[id as usize]);
         self.close_window(id);
         self.load_acks(id, 0.0);

@@ -57,11 +57,11 @@ impl fmt::Display for Stall {
 
 /// No message got nearer to its end for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub struct Silence {
     /// The last progress.
-    pub(crate) since: Time,
+    pub since: Time,
     /// When the run was given up.
-    pub(crate) now: Time,
+    pub now: Time,
     /// So many data packets were sent in vain, if that was why.
-    pub(crate) packets: Option<u64>,
+    pub packets: Option<u64>,
 }

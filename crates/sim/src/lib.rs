@@ -82,7 +82,7 @@ mod world;
 
 pub use config::*;
 pub use epochs::WORTH_COMPANY;
-pub use halt::{Halt, Stall};
+pub use halt::{Halt, Silence, Stall};
 pub use histogram::DurationHistogram;
 pub use outcome::*;
 pub use partition::{InLink, ReceiverId};

@@ -3,7 +3,7 @@
 //!
 //! Invariant: what is told depends on the run alone, and not on how it is cut.
 
-use crate::config::JobConfig;
+use crate::config::{JobConfig, RunConfig};
 use crate::engine::Engine;
 use crate::halt::{Silence, Stall};
 use crate::outcome::Totals;
@@ -20,21 +20,33 @@ pub(crate) fn diagnose<Q, P>(
     silence: Silence,
     totals: Totals,
 ) -> Stall {
-    let Silence { since, now, packets } = silence;
-    let (since, at) = (about_time(since), about_time(now));
-    let what = match packets {
-        None => format!("nothing delivered since {since} (now {at})"),
-        Some(packets) => format!(
-            "no message has got nearer to its end since {since}, while {packets} data packets were \
-             sent (now {at})"
-        ),
-    };
     let job = world.config.job.as_ref();
     let mut lines = job.map(|job| waiting_ranks(job, partitions)).unwrap_or_default();
     lines.extend(open_messages(world, partitions));
-    let down = down_links(world, now).map(|links| format!("; {links}")).unwrap_or_default();
-    let text = format!("{what}{down}: {}", lines.join("; "));
-    Stall { text, totals: Totals { events: 0, ..totals } }
+    Stall::new(world.config, silence, &lines, totals)
+}
+
+impl Stall {
+    /// Of a run that counted `totals`; `lines`: what waits for what.
+    pub fn new(
+        config: &RunConfig<'_>,
+        silence: Silence,
+        lines: &[String],
+        totals: Totals,
+    ) -> Stall {
+        let Silence { since, now, packets } = silence;
+        let (since, at) = (about_time(since), about_time(now));
+        let what = match packets {
+            None => format!("nothing delivered since {since} (now {at})"),
+            Some(packets) => format!(
+                "no message has got nearer to its end since {since}, while {packets} data packets \
+                 were sent (now {at})"
+            ),
+        };
+        let down = down_links(config, now).map(|links| format!("; {links}")).unwrap_or_default();
+        let text = format!("{what}{down}: {}", lines.join("; "));
+        Stall { text, totals: Totals { events: 0, ..totals } }
+    }
 }
 
 /// A message that is not done.
@@ -122,9 +134,9 @@ fn rank_name(job: &JobConfig, rank: u32) -> String {
 }
 
 /// The links that are down at `now`; the first few.
-fn down_links(world: &World, now: Time) -> Option<String> {
+fn down_links(config: &RunConfig<'_>, now: Time) -> Option<String> {
     const SHOWN: usize = 4;
-    let links = world.config.failures.down_links(world.config.fabric, now);
+    let links = config.failures.down_links(config.fabric, now);
     let shown = links[..links.len().min(SHOWN)].join(", ");
     match links.len() {
         0 => None,

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use weft_config::value::{Item, Value};
 use weft_config::{ExperimentError, Origin};
+use weft_fabric::Fabric;
 use weft_units::{HostId, OptionInfo, Time};
 use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
@@ -263,6 +264,7 @@ impl JobSource {
     pub(crate) fn check_in_network(
         &self,
         job: &Job,
+        fabric: &Fabric,
         hosts: &[HostId],
         servers: &[u32],
     ) -> Result<()> {
@@ -293,6 +295,14 @@ impl JobSource {
                     "{name:?} needs a NIC for each rank that a tree joins, but two are at host-{}; \
                      let groups fill whole servers, or use \"ring\"",
                     pair[0].0
+                );
+                return wrong("algorithm", what);
+            }
+            if let Some(far) = nics.iter().find(|nic| !fabric.reaches(nics[0], **nic)) {
+                let what = format!(
+                    "{name:?} needs a tree that joins host-{} and host-{}, but these are in rails that \
+                     never meet; let groups fill whole servers, or use \"ring\"",
+                    nics[0].0, far.0
                 );
                 return wrong("algorithm", what);
             }

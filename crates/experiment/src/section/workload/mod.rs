@@ -376,7 +376,7 @@ fn place(
     let mut first = 0;
     for (source, job) in sources.iter().zip(&jobs) {
         let own = first as usize..(first + job.ranks()) as usize;
-        source.check_in_network(job, &hosts[own.clone()], &servers_of[own])?;
+        source.check_in_network(job, fabric, &hosts[own.clone()], &servers_of[own])?;
         first += job.ranks();
     }
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
