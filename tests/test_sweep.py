@@ -157,11 +157,11 @@ def test_a_swept_table_may_be_called_as_a_result(weft: Weft, small: Path, tmp_pa
 def test_a_table_called_like_a_scheme_sets_it(weft: Weft, tmp_path: Path) -> None:
     """Else its rows would be those of another scheme under its name."""
     file = tmp_path / "tables.toml"
-    table = '{ name = "spray", workload = { size = "100KB" } }'
-    text = f'[balance]\nscheme = "ecmp"\n[sweep]\n"balance.scheme" = ["ecmp", {table}]\n'
-    file.write_text(text)
+    table = '{ name = "spray", %sworkload = { size = "8KB" } }'
+    text = SMALL.partition("[sweep]")[0] + '[sweep]\n"balance.scheme" = ["ecmp", %s]\n'
+    file.write_text(text % (table % ""))
     done = weft("run", file, "--no-report")
     assert done.returncode == 2
     assert 'has a table called "spray" that sets no scheme' in done.stderr
-    file.write_text(text.replace("workload", 'balance = { scheme = "spray" }, workload'))
+    file.write_text(text % (table % 'balance = { scheme = "spray" }, '))
     assert [row["scheme"] for row in rows(weft, "run", file)] == ["ecmp", "spray"]
