@@ -223,6 +223,35 @@ def test_a_mistake_is_told_in_one_line(section: dict[str, Any], message: str) ->
     assert "; " in line
 
 
+@pytest.mark.parametrize(
+    ("fabric", "message"),
+    [
+        ({**SMALL, "planes": 2}, "fabric.planes: clusters and plans are of one plane only; "),
+        ({**SMALL, "homes": 2}, "fabric.homes: clusters and plans are of hosts with one port"),
+        (
+            {**SMALL, "topology": "rail-only", "rails": 2},
+            "fabric.topology: clusters and plans are of folded Clos only; choose leaf-spine",
+        ),
+        (
+            {"topology": "torus", "sizes": "2x2", "hosts_per_leaf": 1},
+            "fabric.topology: clusters and plans are of folded Clos only; choose leaf-spine",
+        ),
+        (
+            {"topology": "graph", "host_switches": [0, 1], "links": ["0 1"]},
+            "fabric.topology: clusters and plans are of folded Clos only; choose leaf-spine",
+        ),
+    ],
+)
+def test_other_networks_are_refused_by_the_key_that_makes_them(
+    fabric: dict[str, Any], message: str
+) -> None:
+    """In one line; and not with leaf-spine as the mend of one."""
+    with pytest.raises(ExperimentError) as caught:
+        of(fabric)
+    assert str(caught.value).startswith(f"cluster: {message}")
+    assert "\n" not in str(caught.value)
+
+
 def test_mistakes_elsewhere(tmp_path: Path) -> None:
     """Of the file, its other sections, and a plan's cluster."""
     for table, message in [

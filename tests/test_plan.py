@@ -496,6 +496,12 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
             "balance.scheme: it pins what goes from host-",
         ),
         (
+            CLUSTER + "planes = 2\n",
+            JOB,
+            [],
+            "c.toml: fabric.planes (line 10): clusters and plans are of one plane only; ",
+        ),
+        (
             CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["host-3 <-> leaf-0"]\n',
             JOB,
             [],

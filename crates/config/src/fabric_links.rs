@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::section::folder_of;
 use crate::section::{fabric, failures};
 use crate::value::Table;
-use crate::{ExperimentError, Origin};
+use crate::{ExperimentError, Origin, only_clos};
 use weft_balance::known::Known;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Fabric, Failures, Node};
@@ -111,12 +111,7 @@ fn read(whole: &Table, source: &str, seed: u64) -> Result<FabricLinks, Experimen
     let located = |error: ExperimentError| error.located_in(&table);
     let network =
         root.section("fabric", "the network", |r| fabric::read(r, &folder)).map_err(located)?;
-    let clos = network.fabric.clos().filter(|clos| clos.rails().is_none()).copied();
-    let Some(clos) = clos else {
-        let what =
-            "clusters and plans are of folded Clos only; choose leaf-spine, fat-tree or clos";
-        return Err(ExperimentError::new("fabric.topology", Origin::Unknown, what));
-    };
+    let clos = *only_clos(&network.fabric, "clusters and plans are of").map_err(located)?;
     let failing = root
         .section("failures", "links that fail", |r| failures::read(r, &network.fabric))
         .map_err(located)?;

@@ -16,7 +16,7 @@ use crate::traffic::{Stream, Traffic};
 use crate::value::{Item, Table, Value};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
-use weft_config::{ExperimentError, Origin};
+use weft_config::{ExperimentError, Origin, only_clos};
 use weft_fabric::{Clos, Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_units::Time;
@@ -106,18 +106,7 @@ impl Resolved {
     /// # Errors
     /// If it is another network, or NICs have several ports.
     pub(crate) fn clos(&self, what: &str) -> Result<&Clos, ExperimentError> {
-        if self.fabric.planes() > 1 {
-            let what = format!("{what} one plane only; set planes = 1");
-            return Err(ExperimentError::new("fabric.planes", Origin::Unknown, what));
-        }
-        if self.fabric.homes() > 1 {
-            let what = format!("{what} hosts with one port only; set homes = 1");
-            return Err(ExperimentError::new("fabric.homes", Origin::Unknown, what));
-        }
-        self.fabric.clos().filter(|clos| clos.rails().is_none()).ok_or_else(|| {
-            let what = format!("{what} folded Clos only; choose leaf-spine, fat-tree or clos");
-            ExperimentError::new("fabric.topology", Origin::Unknown, what)
-        })
+        only_clos(&self.fabric, what).map_err(|error| error.located_in(&self.table))
     }
 
     /// The experiment with every default written out. Reads back as the same.
