@@ -26,6 +26,26 @@ pub struct Benchmark {
     pub chunk: usize,
 }
 
+impl Benchmark {
+    /// What ranks have to have alike: options of the command line, and their values.
+    pub(crate) fn shared(&self) -> Vec<(&'static str, String)> {
+        let sizes = match self.sizes.as_slice() {
+            [first, .., last] => format!("{} sizes, {first} to {last} bytes", self.sizes.len()),
+            [one] => format!("one size, {one} bytes"),
+            [] => "no size".to_owned(),
+        };
+        vec![
+            ("--op", self.operation.name().to_owned()),
+            ("-b, -e and -f", sizes),
+            ("-n", self.iterations.to_string()),
+            ("-w", self.warm_up.to_string()),
+            ("-c", self.checks.to_string()),
+            ("--channels", self.channels.to_string()),
+            ("--chunk", format!("{} bytes", self.chunk)),
+        ]
+    }
+}
+
 /// One line of nccl-tests' table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {

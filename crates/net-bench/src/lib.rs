@@ -102,17 +102,33 @@ pub fn run_rank(
         Over::Plugin { file, version, devices, traffic_class } => {
             let plugin = table::Plugin::load(file, *version)?;
             let network = plugin::PluginNetwork::open(plugin, devices, *traffic_class)?;
-            let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
+            let mut meeting = meet(config)?;
             begin(&network::NetworkPlugin::describe(&network))?;
             bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)?;
             network.finalize()
         }
         Over::Sockets { connections, address } => {
-            let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
+            let mut meeting = meet(config)?;
             let address = address.unwrap_or_else(|| meeting.address());
             let network = sockets::Sockets::new(address, *connections);
             begin(&network::NetworkPlugin::describe(&network))?;
             bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)
         }
     }
+}
+
+/// Waits for the other ranks, and sees to it that all measure the same.
+fn meet(config: &Config) -> Result<Meeting, BenchError> {
+    let mut meeting = Meeting::join(&config.meet, config.rank, config.ranks, config.patience)?;
+    let mut shared = vec![("--ranks", config.ranks.to_string())];
+    match &config.over {
+        Over::Plugin { .. } => shared.push(("--over", "plugin".to_owned())),
+        Over::Sockets { connections, .. } => {
+            shared.push(("--over", "sockets".to_owned()));
+            shared.push(("--connections", connections.to_string()));
+        }
+    }
+    shared.extend(config.plan.shared());
+    meeting.agree(&shared)?;
+    Ok(meeting)
 }

@@ -6,7 +6,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-const MAGIC: &[u8; 8] = b"weftmeet";
+/// With the version of what is said here.
+const MAGIC: &[u8; 8] = b"weftmt02";
 /// More than a table of handles of 64 ranks has.
 const LONGEST: usize = 1 << 24;
 
@@ -48,18 +49,38 @@ impl Meeting {
         self.address
     }
 
+    /// Compares what ranks have to have alike, whatever each believes: options and their values, in one order.
+    /// Rank 0 does, and tells all.
+    ///
+    /// # Errors
+    /// The first option in which a rank differs from rank 0; if a rank is gone.
+    pub fn agree(&mut self, own: &[(&str, String)]) -> Result<(), BenchError> {
+        let line = |(option, value): &(&str, String)| format!("{option}\t{value}\n");
+        let said: String = own.iter().map(line).collect();
+        let verdict = if self.rank == 0 {
+            let differs =
+                (1..).zip(&self.hear()?).find_map(|(rank, other)| difference(&said, rank, other));
+            let verdict = differs.unwrap_or_default();
+            for (at, stream) in self.others.iter_mut().enumerate() {
+                send(stream, verdict.as_bytes()).map_err(left(at + 1))?;
+            }
+            verdict
+        } else {
+            let stream = &mut self.others[0];
+            send(stream, said.as_bytes()).map_err(left(0))?;
+            String::from_utf8_lossy(&receive(stream).map_err(left(0))?).into_owned()
+        };
+        if verdict.is_empty() { Ok(()) } else { Err(BenchError::Input(verdict)) }
+    }
+
     /// What every rank says, by rank.
     ///
     /// # Errors
     /// If a rank is gone.
     pub fn share(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, BenchError> {
-        let left =
-            |at: usize| move |error| BenchError::broken(&format!("rank {at} has left"), &error);
         if self.rank == 0 {
-            let mut all = vec![own.to_vec()];
-            for (at, stream) in self.others.iter_mut().enumerate() {
-                all.push(receive(stream).map_err(left(at + 1))?);
-            }
+            let mut all = self.hear()?;
+            all.insert(0, own.to_vec());
             for (at, stream) in self.others.iter_mut().enumerate() {
                 all.iter().try_for_each(|one| send(stream, one)).map_err(left(at + 1))?;
             }
@@ -68,6 +89,12 @@ impl Meeting {
         let stream = &mut self.others[0];
         send(stream, own).map_err(left(0))?;
         (0..self.ranks).map(|_| receive(stream)).collect::<Result<_, _>>().map_err(left(0))
+    }
+
+    /// What all others say to rank 0, by rank less one.
+    fn hear(&mut self) -> Result<Vec<Vec<u8>>, BenchError> {
+        let one = |(rank, stream)| receive(stream).map_err(left(rank));
+        (1..).zip(&mut self.others).map(one).collect()
     }
 
     /// Waits for all ranks.
@@ -94,6 +121,21 @@ impl Meeting {
         };
         all.iter().map(number).collect()
     }
+}
+
+fn left(rank: usize) -> impl Fn(std::io::Error) -> BenchError {
+    move |error| BenchError::broken(&format!("rank {rank} has left"), &error)
+}
+
+/// Where what `rank` has said is not what rank 0 says of itself.
+fn difference(own: &str, rank: usize, said: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(said);
+    let (here, there) = own.lines().zip(said.lines()).find(|(here, there)| here != there)?;
+    let (option, ours) = here.split_once('\t')?;
+    let theirs = there.split_once('\t').map_or(there, |(_, value)| value);
+    Some(format!(
+        "{option}: rank 0 has {ours}, rank {rank} has {theirs}; give all ranks the same options"
+    ))
 }
 
 fn resolve(place: &str) -> Result<SocketAddr, BenchError> {

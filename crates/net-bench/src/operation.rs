@@ -71,6 +71,16 @@ impl Operation {
         Operation::ALL.iter().find(|(_, its)| *its == name).map(|(operation, _)| *operation)
     }
 
+    /// Its name.
+    ///
+    /// # Panics
+    /// Never: all have one.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let named = Operation::ALL.iter().find(|(its, _)| *its == self);
+        named.map(|(_, name)| *name).expect("all have a name")
+    }
+
     /// Whether it works in place, on the result: rings do. Others send from the source.
     #[must_use]
     pub fn in_place(self) -> bool {

@@ -11,13 +11,22 @@ fn free_place() -> String {
 }
 
 fn all_ranks(ranks: usize, plan: &Benchmark) -> Vec<Vec<Row>> {
+    let rank = |rank| config(rank, ranks, plan);
+    run_all((0..ranks).map(rank)).into_iter().map(|rows| rows.expect("no error")).collect()
+}
+
+/// Of a rank that nobody waits for yet.
+fn config(rank: usize, ranks: usize, plan: &Benchmark) -> Config {
+    let over = Over::Sockets { connections: 2, address: None };
+    let (meet, patience, plan) = (String::new(), Duration::from_secs(20), plan.clone());
+    Config { rank, ranks, meet, patience, over, plan }
+}
+
+fn run_all(configs: impl Iterator<Item = Config>) -> Vec<Result<Vec<Row>, BenchError>> {
     let meet = free_place();
     std::thread::scope(|scope| {
-        let one = |rank: usize| {
-            let over = Over::Sockets { connections: 2, address: None };
-            let patience = Duration::from_secs(20);
-            let (meet, plan) = (meet.clone(), plan.clone());
-            let config = Config { rank, ranks, meet, patience, over, plan };
+        let one = |config: Config| {
+            let config = Config { meet: meet.clone(), ..config };
             scope.spawn(move || {
                 let mut rows = Vec::new();
                 let mut keep = |row| {
@@ -27,8 +36,8 @@ fn all_ranks(ranks: usize, plan: &Benchmark) -> Vec<Vec<Row>> {
                 run_rank(&config, &mut |_| Ok(()), &mut keep, &|| Ok(())).map(|()| rows)
             })
         };
-        let threads: Vec<_> = (0..ranks).map(one).collect();
-        threads.into_iter().map(|one| one.join().expect("no panic").expect("no error")).collect()
+        let threads: Vec<_> = configs.map(one).collect();
+        threads.into_iter().map(|one| one.join().expect("no panic")).collect()
     })
 }
 
@@ -52,6 +61,51 @@ fn every_operation_gives_the_right_result() {
                     assert!(row.slowest >= row.seconds);
                 }
             }
+        }
+    }
+}
+
+/// Each rank is told, and none waits for what never comes.
+#[test]
+fn ranks_with_other_options_are_named() {
+    let plan = Benchmark {
+        operation: Operation::AllReduce,
+        sizes: vec![4096],
+        iterations: 1,
+        warm_up: 1,
+        checks: 1,
+        channels: 1,
+        chunk: 4096,
+    };
+    let other = |change: &dyn Fn(&mut Benchmark)| {
+        let mut other = plan.clone();
+        change(&mut other);
+        config(1, 2, &other)
+    };
+    let over = |connections| Over::Sockets { connections, address: None };
+    for (other, said) in [
+        (
+            other(&|it| it.operation = Operation::SendRecv),
+            "--op: rank 0 has all-reduce, rank 1 has",
+        ),
+        (
+            other(&|it| it.sizes.push(8192)),
+            "-b, -e and -f: rank 0 has one size, 4096 bytes, rank 1",
+        ),
+        (other(&|it| it.iterations = 2), "-n: rank 0 has 1, rank 1 has 2; give all ranks"),
+        (other(&|it| it.warm_up = 0), "-w: rank 0 has 1, rank 1 has 0; "),
+        (other(&|it| it.checks = 0), "-c: rank 0 has 1, rank 1 has 0; "),
+        (other(&|it| it.channels = 2), "--channels: rank 0 has 1, rank 1 has 2; "),
+        (other(&|it| it.chunk = 64), "--chunk: rank 0 has 4096 bytes, rank 1 has 64 bytes; "),
+        (config(1, 3, &plan), "--ranks: rank 0 has 2, rank 1 has 3; "),
+        (
+            Config { over: over(3), ..config(1, 2, &plan) },
+            "--connections: rank 0 has 2, rank 1 has",
+        ),
+    ] {
+        for outcome in run_all([config(0, 2, &plan), other].into_iter()) {
+            let Err(BenchError::Input(text)) = outcome else { panic!("{said}: {outcome:?}") };
+            assert!(text.starts_with(said), "{text}");
         }
     }
 }
