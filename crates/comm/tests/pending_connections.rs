@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use weft_comm::handle::Parts;
 use weft_comm::wire::{ChannelKey, HEADER, HELLO, Header, Hello, Home, Kind, NONCE, Nonce, PROOF};
-use weft_comm::{CommError, Endpoint, EndpointConfig};
+use weft_comm::{CommError, Connecting, Endpoint, EndpointConfig};
 
 /// A hello for a new channel at the listener of a handle.
 fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
@@ -66,6 +66,22 @@ fn is_turned_away(stream: &mut TcpStream) -> bool {
     !matches!(stream.read(&mut [0]), Ok(1..))
 }
 
+/// It fails in time, and says that the peer lives and has another secret.
+fn assert_turned_away(mut connecting: Connecting) {
+    let start = Instant::now();
+    let error = loop {
+        match connecting.try_finish() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(Some(_)) => panic!("it was let in"),
+            Err(error) => break error,
+        }
+        assert!(start.elapsed() < Duration::from_secs(6), "neither in nor out");
+    };
+    assert!(matches!(error, CommError::Remote(_)), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("does not know the secret") && said.contains("WEFT_KEY_FILE"), "{said}");
+}
+
 #[test]
 fn unknown_connections_are_turned_away_and_disturb_nobody() {
     let (a, b) = (open(1), open(2));
@@ -81,23 +97,29 @@ fn unknown_connections_are_turned_away_and_disturb_nobody() {
     }
     // The wrong secret.
     let wrong = Parts { secret: [7; 16], ..parts }.encode();
-    let mut connecting = a.connect(&wrong).unwrap();
-    let start = Instant::now();
-    let error = loop {
-        match connecting.try_finish() {
-            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-            Ok(Some(_)) => panic!("it was let in"),
-            Err(error) => break error,
-        }
-        assert!(start.elapsed() < Duration::from_secs(5), "no error");
-    };
-    assert!(matches!(error, CommError::Remote(_)), "{error}");
+    assert_turned_away(a.connect(&wrong).unwrap());
     assert!(listener.try_accept().unwrap().is_none());
     // The right one.
     let (sending, receiving) = connect(&a, &listener, &handle);
     exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
     assert!(b.statistics().refused_connections >= 5, "{:?}", b.statistics());
     silent.write_all(b"?").unwrap();
+}
+
+/// Two that have different secrets turn each other away, and the first to give up ends: the other one says why.
+#[test]
+fn who_has_turned_others_away_and_ended_is_not_just_gone() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let wrong = Parts { secret: [7; 16], ..Parts::decode(&handle).unwrap() }.encode();
+    let connecting = a.connect(&wrong).unwrap();
+    let start = Instant::now();
+    while b.statistics().refused_connections < 6 {
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", b.statistics());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop((listener, b));
+    assert_turned_away(connecting);
 }
 
 /// Hundreds that say nothing are outlived by whoever speaks.
@@ -229,12 +251,8 @@ fn a_handle_without_the_key_of_the_job_opens_nothing() {
     };
     let (a, b, other) = (with(1, b"our own key 1234"), with(2, b"our own key 1234"), open(3));
     let (listener, handle) = b.listen().unwrap();
-    let mut stranger = other.connect(&handle).unwrap();
-    let start = Instant::now();
-    while stranger.try_finish().is_ok_and(|channel| channel.is_none()) {
-        assert!(start.elapsed() < Duration::from_secs(6), "neither in nor out");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    assert_turned_away(other.connect(&handle).unwrap());
+    assert_turned_away(with(4, b"another key 1234").connect(&handle).unwrap());
     assert!(listener.try_accept().unwrap().is_none());
     let (sending, receiving) = connect(&a, &listener, &handle);
     exchange(&sending, &receiving, &pattern(1, 10_000), 10_000);

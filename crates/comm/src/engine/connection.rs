@@ -183,6 +183,13 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether it has been challenged, and its proof has left: who closes it then has seen that.
+    pub(super) fn has_proved(&self) -> bool {
+        let challenged =
+            self.greeting.as_ref().is_some_and(|greeting| greeting.challenge.is_some());
+        challenged && self.is_written()
+    }
+
     /// Encrypts from now on, both ways.
     pub(super) fn seal(&mut self, ours: &[u8; SEAL_KEY], theirs: &[u8; SEAL_KEY]) {
         self.sealed = Some(Box::new((Sealer::new(ours), Opener::new(theirs))));

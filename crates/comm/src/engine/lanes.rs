@@ -6,7 +6,7 @@ use super::members::End;
 use super::planning::LanePart;
 use super::room::is_fault;
 use super::routes::{Key, LanePath};
-use super::sending::{Heard, Sending};
+use super::sending::{Heard, Refused, Sending};
 use super::{Engine, random, read};
 use crate::error::{explain, is_local};
 use crate::notes::Carrier;
@@ -60,6 +60,15 @@ pub(super) enum Phase {
     Greeting,
     /// Frames go over it.
     Live,
+}
+
+/// The process at `peer` lives, and closes what has proved to know the secret: it says nothing to strangers.
+fn turned_away(peer: impl std::fmt::Display, roce: bool) -> CommError {
+    let or = if roce { ", or its RDMA device has failed (its log says so)" } else { "" };
+    CommError::Remote(format!(
+        "{peer}: the process there turns this one away: it does not know the secret of this job{or}; use \
+         the same WEFT_KEY_FILE everywhere"
+    ))
 }
 
 impl Sending {
@@ -354,9 +363,10 @@ impl Engine {
                 }
                 tcp::reset(&connection.stream);
                 let link = connection.link.take();
+                let has_proved = connection.has_proved();
                 drop(connection);
                 self.complete_link(channel, lane, link);
-                self.lose_send(channel, lane, why);
+                self.lose_send(channel, lane, why, has_proved);
             }
             Role::Receive { channel, lane, .. } => {
                 tcp::reset(&connection.stream);
@@ -389,7 +399,7 @@ impl Engine {
             && silence >= self.config.path_time_out / 2
     }
 
-    fn lose_send(&mut self, number: u32, lane: u16, why: &Broken) {
+    fn lose_send(&mut self, number: u32, lane: u16, why: &Broken, has_proved: bool) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
         let host = sending.host(lane);
@@ -404,7 +414,9 @@ impl Engine {
         if sending.leaves.is_some() {
             return self.check_leaving(number);
         }
-        if self.is_no_path(number, lane, why) || !welcomed && self.is_refused(number, why) {
+        if self.is_no_path(number, lane, why)
+            || !welcomed && self.is_refused(number, why, has_proved)
+        {
             return;
         }
         let late = matches!(why, Broken::System(error) if error.kind() == io::ErrorKind::TimedOut);
@@ -453,14 +465,18 @@ impl Engine {
         true
     }
 
-    /// A connection was not welcomed. Whether the peer has refused so often that it is taken for gone.
-    fn is_refused(&mut self, number: u32, why: &Broken) -> bool {
+    /// A connection was not welcomed, though it may have proved that it knows the secret. Whether the peer has
+    /// refused so often that it will not welcome any.
+    fn is_refused(&mut self, number: u32, why: &Broken, has_proved: bool) -> bool {
         let Some(sending) = self.sending.get_mut(number) else { return true };
         if !why.is_refused() && !matches!(why, Broken::Closed) {
             return false;
         }
-        let (count, since) = sending.refused.unwrap_or((0, self.now));
-        sending.refused = Some((count + 1, since));
+        let first = Refused { count: 0, since: self.now, proved: 0 };
+        let refused = sending.refused.get_or_insert(first);
+        refused.count += 1;
+        refused.proved += u32::from(has_proved && matches!(why, Broken::Closed));
+        let Refused { count, since, proved } = *refused;
         // Of a process that is dead no connection is left, and its system refuses. Where somebody takes
         // connections and closes them there may be a proxy in between.
         let alone = !sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
@@ -468,9 +484,14 @@ impl Engine {
             true => REFUSED_FOR.min(self.config.give_up / 4),
             false => self.config.give_up / 4,
         };
-        let gone_for_good = count + 1 >= REFUSALS && self.now.duration_since(since) >= patience;
+        let gone_for_good = count >= REFUSALS && self.now.duration_since(since) >= patience;
         if gone_for_good {
-            let error = gone(sending.to.address, "it refuses connections");
+            let peer = sending.to.address;
+            // Who is gone challenges nobody. Whoever did may have ended since, for the same cause.
+            let error = match 2 * proved > count {
+                true => turned_away(peer, sending.roce),
+                false => gone(peer, "it refuses connections"),
+            };
             self.fail_sending(number, error, None);
         }
         gone_for_good

@@ -44,8 +44,8 @@ pub(super) struct Sending {
     pub(super) alive: Instant,
     /// When it last said something, over any lane.
     pub(super) spoke: Instant,
-    /// How often the peer has refused, and since when.
-    pub(super) refused: Option<(u32, Instant)>,
+    /// How often the peer has refused since it last welcomed.
+    pub(super) refused: Option<Refused>,
     /// How often the device has failed since something went well, and why the last time.
     pub(super) device_errors: (u32, Option<String>),
     /// It waits to be matched.
@@ -54,6 +54,16 @@ pub(super) struct Sending {
     pub(super) leaves: Option<Instant>,
     /// It has failed, and only waits to be closed.
     pub(super) over: bool,
+}
+
+/// Connections in a row that were refused.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    pub(super) count: u32,
+    /// When the first was.
+    pub(super) since: Instant,
+    /// How many of them were closed after their proof.
+    pub(super) proved: u32,
 }
 
 impl Sending {
