@@ -15,7 +15,7 @@ from weft import _native, api, software
 from weft.errors import ExperimentError
 from weft.plans import make
 from weft.plans.hosts import flow_label
-from weft.software import SOFTWARE, distance, files, planned
+from weft.software import SOFTWARE, distance, files, planned, show
 from weft.software.planned import Planned
 
 HERE = Path(__file__).parent
@@ -201,6 +201,23 @@ def test_dead_links_are_gone_around() -> None:
         assert 1 <= one.least < 3
     ports = found.slots(4)
     assert 2 not in uplinks(found, ports)
+
+
+@pytest.mark.parametrize("scheme", ["dnlb-2", "ethereal"])
+def test_lists_have_no_port_that_leads_behind_a_dead_link(scheme: str) -> None:
+    """They are for all peers: to one of them a rule would send where the way is lost."""
+    dead = {"failures": {"x": {"kind": "down", "links": ["leaf-1 <-> spine-1"]}}}
+    found = Planned(make.of(LEAF_SPINE | dead, EXCHANGE, scheme))
+    # Leaf 0 uses spine 1, to leaf 2, and no list does.
+    assert any(way >> 8 == 1 for way in found._shares[0])
+    for host in range(4):
+        assert 1 not in uplinks(found, found.slots(host) + found.slots(host, 4))
+    for name in ("mooncake", "mori", "perftest", "uccl"):
+        assert [one.lost for one in distance.of(name, found)] == [0.0]
+    # Who chooses no port loses something, and is told.
+    lost = distance.of("nccl-ib", found)[0]
+    assert 0 < lost.lost < 1 / 8
+    assert "% is lost behind dead links" in show.table(found, ["nccl-ib"])
 
 
 def test_hashing_switches_leave_no_port_to_choose() -> None:

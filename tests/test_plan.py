@@ -335,8 +335,54 @@ def test_a_plan_of_something_else_is_found_out(plan: dict[str, Any], what: str, 
         verify.verify(lie)
 
 
-def test_segments_are_followed_round_far_failures() -> None:
-    """A leaf's uplink that leads nowhere two switches on is hashed past, and that is no lie."""
+DEAD_ELSEWHERE = {"failures": {"x": {"kind": "down", "links": ["leaf-1 <-> spine-1"]}}}
+"""Leaf 0 has both uplinks, and by one of them does not reach leaf 1."""
+TWO_SPINES = {
+    "fabric": {**LEAF_SPINE["fabric"], "spines": 2, "hosts_per_leaf": 1, "uplink": "10Gbps"}
+}
+
+
+def uplinks_told(plan: dict[str, Any]) -> list[tuple[int, int, int]]:
+    """Both leaves and the uplink of every piece between leaves, as rules for its port have it."""
+    leaf_of = [host["leaf"] for host in plan["cluster"]["hosts"]]
+    pieces = plan["steps"][0]["pieces"]
+    found = []
+    for src, dst, port in zip(*(pieces[key] for key in ("src", "dst", "source_port")), strict=True):
+        if leaf_of[src] != leaf_of[dst]:
+            rules = plan["segments"][f"leaf-{leaf_of[src]}"]
+            told = [at for at, ((first, last),) in enumerate(rules) if first <= port <= last]
+            found.append((leaf_of[src], leaf_of[dst], told[0]))
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["dnlb-1", "dnlb-2", "dnlb-8", "ethereal"])
+def test_ports_lead_over_no_uplink_that_is_dead_farther_on(scheme: str) -> None:
+    """A leaf does not know that a spine has lost another leaf: its rule would send there."""
+    plan = make.of(TWO_SPINES | DEAD_ELSEWHERE, EXCHANGE, scheme)
+    told = uplinks_told(plan)
+    assert len(told) >= 6
+    assert {uplink for *leaves, uplink in told if 1 in leaves} == {0}
+    assert verify.verify(plan)[0].pieces == plan["steps"][0]["piece_count"]
+    # Those of one pair of hosts do not share a port.
+    pieces = plan["steps"][0]["pieces"]
+    ports = set(zip(pieces["src"], pieces["dst"], pieces["source_port"], strict=True))
+    assert len(ports) == len(pieces["src"])
+
+
+def test_a_port_that_leads_behind_a_dead_link_is_found_out() -> None:
+    """Though the path of its piece is alive, as if the leaf hashed it."""
+    plan = make.of(TWO_SPINES | DEAD_ELSEWHERE, EXCHANGE, "dnlb-2")
+    pieces = plan["steps"][0]["pieces"]
+    ends = list(zip(pieces["src"], pieces["dst"], strict=True))
+    port = list(pieces["source_port"])
+    port[ends.index((0, 1))] = plan["segments"]["leaf-0"][1][0][0]
+    pieces["source_port"] = port
+    with pytest.raises(ExperimentError, match=r"leaf-0 sends source port 57344 to its uplink 1"):
+        verify.verify(plan)
+
+
+def test_ports_lead_on_where_links_farther_on_are_dead() -> None:
+    """In three tiers too, where a core or the other pod has lost the way."""
     far = {
         "failures": {
             "core": {"kind": "down", "links": ["pod-0-agg-0 <-> core-0"]},

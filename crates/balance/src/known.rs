@@ -2,13 +2,15 @@
 //! simulates, or starts hosts on a real network.
 //!
 //! Schemes that ask ([`crate::scheme::SchemeInfo::informed`]) are told what every path can carry. Others that
-//! pin paths are told which links are dead, and leave these alone until they are told otherwise.
+//! pin paths are told which links are dead, and leave these alone until they are told otherwise. So are those
+//! whose source ports name uplinks, where switches have rules for these: a rule knows the links of its own switch.
 
 use crate::Planner;
 use crate::scheme::SchemeConfig;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_fabric::{Fabric, LinkShares, PathView, PathWeights};
-use weft_units::{PortId, Time};
+use weft_fabric::{Fabric, LinkShares, PathId, PathView, PathWeights};
+use weft_units::{HostId, PortId, Time};
 
 /// What planners are told. By default nothing.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,23 @@ impl Known {
         if scheme.enforce().is_none() || fabric.clos().is_none() {
             return Known::default();
         }
+        Known::of_dead(fabric, rates)
+    }
+
+    /// The same on switches that have the rules of a configuration, for source ports that name uplinks. In a
+    /// simulation leaves hash what is named an uplink that has lost its way farther on; a rule sends it there.
+    pub fn beside_rules(
+        fabric: &Fabric,
+        scheme: &SchemeConfig,
+        rates: impl Fn(PortId) -> u64,
+    ) -> Known {
+        match scheme.info().port_policy && fabric.clos().is_some() {
+            true => Known::of_dead(fabric, rates),
+            false => Known::new(fabric, scheme, rates),
+        }
+    }
+
+    fn of_dead(fabric: &Fabric, rates: impl Fn(PortId) -> u64) -> Known {
         let alive = |port: PortId| match rates(port) {
             0 => 0,
             _ => fabric.ports()[port].rate.as_bps(),
@@ -48,5 +67,35 @@ impl Known {
         if let Some(view) = &self.view {
             planner.learn(now, view, fabric);
         }
+    }
+}
+
+/// The paths of one host that are not known to be dead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlivePaths {
+    /// What is known of links; nothing: all are alive.
+    known: Option<Arc<PathView>>,
+    /// By leaf, the paths there, where some links are not what they were. Never iterated.
+    by_leaf: FxHashMap<u32, Box<[PathId]>>,
+}
+
+impl AlivePaths {
+    pub(crate) fn learn(&mut self, view: &Arc<PathView>) {
+        self.known = Some(Arc::clone(view));
+        self.by_leaf.clear();
+    }
+
+    /// Those from `host` to the leaf of `dst`, in their order; all if all are dead. `None`: nothing is known of
+    /// any.
+    pub(crate) fn to(&mut self, fabric: &Fabric, host: HostId, dst: HostId) -> Option<&[PathId]> {
+        let known = self.known.as_ref().filter(|known| !known.is_plain())?;
+        let find = || {
+            let set = fabric.path_set(host, dst);
+            let all = || (0..set.len()).map(|index| set.get(index));
+            let is_alive = |path: &PathId| !known.is_dead(fabric, (host, dst), *path);
+            let alive: Box<[PathId]> = all().filter(is_alive).collect();
+            if alive.is_empty() { all().collect() } else { alive }
+        };
+        Some(self.by_leaf.entry(fabric.leaf_of(dst)).or_insert_with(find))
     }
 }

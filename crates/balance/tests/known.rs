@@ -3,7 +3,7 @@
 use weft_balance::Planner;
 use weft_balance::known::Known;
 use weft_balance::plan::{FlowInfo, LossSignal, Post, Route, Subflow};
-use weft_balance::scheme::{BalanceConfig, SchemeConfig};
+use weft_balance::scheme::{BalanceConfig, SchemeConfig, dnlb};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_units::{HostId, MessageId, PortId, Rate, Time};
 
@@ -137,4 +137,58 @@ fn a_link_is_dead_in_its_plane() {
         crossing.filter(|one| port(one) == Some(plane)).count()
     };
     assert!(in_plane(0) > 0 && in_plane(1) == 0, "{} and {}", in_plane(0), in_plane(1));
+}
+
+/// Leaves have rules for the ports, and know their own links only: hosts beside such rules are told, those of
+/// a simulation, whose leaves hash what has lost its way, are not.
+#[test]
+fn ports_of_uplinks_that_lead_nowhere_are_not_given_beside_rules() {
+    let fabric = fabric();
+    let scheme = SchemeConfig::read("dnlb-8", &[]).unwrap();
+    let ports = |known: &Known| {
+        let mut host = planner(&scheme);
+        known.tell(Time::ZERO, &mut host, &fabric);
+        let out = sent(&mut host, &fabric).into_iter();
+        out.map(|one| match one.route {
+            Route::Hashed(port) => (one.dst.0, port),
+            Route::Pinned(path) => panic!("{path:?} is pinned"),
+        })
+        .collect::<Vec<_>>()
+    };
+    let usual = ports(&Known::default());
+    for dead in [&["spine-1 -> leaf-1"][..], &["spine-1 -> leaf-1", "leaf-1 -> spine-3"]] {
+        let dead: Vec<PortId> = dead.iter().map(|name| port(&fabric, name)).collect();
+        let rate = |port: PortId| match dead.contains(&port) {
+            true => 0,
+            false => fabric.ports()[port].rate.as_bps(),
+        };
+        assert_eq!(ports(&Known::new(&fabric, &scheme, rate)), usual);
+        let told = ports(&Known::beside_rules(&fabric, &scheme, rate));
+        let left = 4 - dead.len();
+        let mut all = Vec::new();
+        for ((dst, port), (_, before)) in told.iter().zip(&usual) {
+            // Hosts 2 and 3 are below leaf 1.
+            let near = *dst < 4;
+            let uplink = dnlb::segment(*port, 4).expect("a segment has it");
+            assert!(!near || uplink != 1 && (left == 3 || uplink != 3), "{dst}: {port}");
+            assert!(near || port == before, "nothing is amiss there");
+            all.push((*dst, *port));
+        }
+        all.sort_unstable();
+        all.dedup();
+        let mut before = usual.clone();
+        before.sort_unstable();
+        before.dedup();
+        assert_eq!(all.len(), before.len(), "queue pairs of a connection have a port each");
+        // Those that are left have equal shares, but for one.
+        let counts = (0..4).map(|uplink| {
+            let on =
+                |&&(dst, port): &&(u32, u16)| dst == 2 && dnlb::segment(port, 4) == Some(uplink);
+            all.iter().filter(on).count()
+        });
+        let used: Vec<usize> = counts.filter(|count| *count > 0).collect();
+        let (least, most) = (used.iter().min(), used.iter().max());
+        assert_eq!((used.len(), used.iter().sum()), (left, 8usize));
+        assert!(most.unwrap() - least.unwrap() <= 1, "{used:?}");
+    }
 }

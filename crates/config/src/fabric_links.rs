@@ -83,7 +83,7 @@ pub enum LinkState {
 /// the file. The same for all that run on real networks.
 pub fn known_at_start(fabric: &Fabric, failures: &Failures, scheme: &SchemeConfig) -> Known {
     let rates = failures.capacities(fabric, Time::ZERO);
-    Known::new(fabric, scheme, |port| rates[port])
+    Known::beside_rules(fabric, scheme, |port| rates[port])
 }
 
 /// The fabric of `whole`, of which only `[fabric]` and `[failures]` are read. Topology files are looked

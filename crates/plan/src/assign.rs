@@ -59,7 +59,7 @@ impl Hosts {
         mtu: u32,
     ) -> Hosts {
         let rates = |port: PortId| network.capacities[port];
-        let known = Known::new(network.fabric, &balance.scheme, rates);
+        let known = Known::beside_rules(network.fabric, &balance.scheme, rates);
         Hosts { balance: balance.clone(), hashes, mtu, known }
     }
 

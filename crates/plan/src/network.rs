@@ -1,7 +1,7 @@
 //! The fabric as a plan sees it: what its links carry now, and which way a packet goes.
 
 use weft_balance::Switching;
-use weft_balance::enforce::{self, FiveTuple, HashFunction, Hasher, Hashing};
+use weft_balance::enforce::{self, FiveTuple, HashFunction, Hasher, Hashing, PortRules};
 use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::hash;
 use weft_balance::plan::Route;
@@ -20,6 +20,8 @@ pub struct PlannedFabric<'a> {
     detours: Detours,
     weights: Option<Weights>,
     switching: IdVec<SwitchId, Switching>,
+    /// What switches are configured to do with source ports, before anything else.
+    rules: IdVec<SwitchId, PortRules>,
     salts: IdVec<SwitchId, u64>,
     /// The hash of each over addresses and ports; empty where that is not what they hash.
     hashers: IdVec<SwitchId, Hasher>,
@@ -79,14 +81,17 @@ impl<'a> PlannedFabric<'a> {
             fabric.ports().ids().filter(|port| capacities[*port] == 0).collect();
         let weighted = balance.scheme.info().weighted;
         let switches = || (0..fabric.switches()).map(SwitchId);
-        let state = |switch| {
-            let context = SwitchContext { switch, fabric, seed, buffer: 0 };
-            Switching::new(balance, &context)
+        let context = |switch| SwitchContext { switch, fabric, seed, buffer: 0 };
+        let rules = |switch| match balance.scheme.enforce() {
+            Some(enforce) => enforce.rules(&context(switch)),
+            None if balance.scheme.info().port_policy => PortRules::of_leaf(&context(switch)),
+            None => PortRules::none(),
         };
         PlannedFabric {
             detours: Detours::new(fabric, &dead),
             weights: weighted.then(|| Weights::new(fabric, |port| capacities[port])),
-            switching: switches().map(state).collect(),
+            switching: switches().map(|one| Switching::new(balance, &context(one))).collect(),
+            rules: switches().map(rules).collect(),
             salts: switches().map(salt).collect(),
             hashers: hashes
                 .known()
@@ -104,7 +109,8 @@ impl<'a> PlannedFabric<'a> {
     }
 
     /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
-    /// `None`: a switch on the way knows no live link there.
+    /// `None`: a switch on the way knows no live link there. A rule for its source port may have led it to that
+    /// switch: rules know the links of their own switch only.
     pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<RoutedPath> {
         let mut way =
             RoutedPath { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
@@ -136,6 +142,12 @@ impl<'a> PlannedFabric<'a> {
         Some(way)
     }
 
+    /// Whether the link behind `port` carries anything both ways: else no rule leads over it.
+    fn is_up(&self, port: PortId) -> bool {
+        let reverse = self.fabric.ports()[port].reverse;
+        self.capacities[port] > 0 && self.capacities[reverse] > 0
+    }
+
     fn hashed(
         &mut self,
         switch: SwitchId,
@@ -144,6 +156,12 @@ impl<'a> PlannedFabric<'a> {
         key: u32,
     ) -> Option<PortId> {
         let group = self.fabric.next_hops(switch, dst);
+        if let Some(hop) = self.rules[switch].hop(dst, entropy).filter(|hop| *hop < group.count) {
+            let port = PortId(group.first.0 + hop);
+            if self.is_up(port) {
+                return Some(port);
+            }
+        }
         let left = self.detours.next_hops(switch, dst);
         let weights = self.weights.as_ref().and_then(|weights| weights.of(switch, dst));
         let hops = Equal { first: group.first, places: group.count, left, weights };

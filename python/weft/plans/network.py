@@ -32,6 +32,8 @@ class Network:
     """Their names."""
     capacities: Numbers
     """Bits per second that each link carries now; 0: it is dead."""
+    reverse: Numbers
+    """By link: the one the other way."""
     leaf_of: Numbers
     """By host."""
     nic: Numbers
@@ -86,6 +88,12 @@ class Network:
             here = column >= 0
             loads += total(column[here], pieces["bytes"][here], len(loads))
         return loads
+
+    def stands(self, links: Numbers) -> NDArray[np.bool_]:
+        """Whether links carry anything, both ways: else their switches have no rules for them."""
+        alive = self.capacities > 0
+        stands: NDArray[np.bool_] = alive[links] & alive[self.reverse[links]]
+        return stands
 
     def reachable(self) -> NDArray[np.bool_]:
         """By switch, place and leaf: whether a live path leads over that uplink to the leaf."""
@@ -170,6 +178,7 @@ def of(links: dict[str, Any]) -> Network:
         names,
         list(switches),
         np.array(links["capacity_bps"], dtype=np.int64),
+        _reverse(names, ends),
         leaf_of,
         np.arange(hosts, dtype=np.int64),
         down,
@@ -181,6 +190,16 @@ def of(links: dict[str, Any]) -> Network:
         below,
         leaves,
     )
+
+
+def _reverse(names: list[str], ends: list[list[str]]) -> Numbers:
+    """By link, the one from its end to its beginning."""
+    number = {name: at for at, name in enumerate(names)}
+    members = ["".join(name.partition("#")[1:]) for name in names]
+    back = [f"{end} -> {start}{one}" for (start, end), one in zip(ends, members, strict=True)]
+    if not number.keys() >= set(back):
+        raise ExperimentError("plan: links: one has no way back; make the plan again")
+    return np.array([number[name] for name in back], dtype=np.int64)
 
 
 def _tiers(ends: list[list[str]], hosts: int, switches: dict[str, int], leaves: int) -> Numbers:

@@ -201,7 +201,6 @@ def _ports(
                 table[owner[name], first : last + 1] = hop
     path, port = pieces["path"], pieces["source_port"]
     a, b = (net.leaf_of[pieces[end]] for end in ("src", "dst"))
-    reachable = net.reachable()
     at, place = a, path >> 8
     what: NDArray[np.bool_] = a != b
     for piece in np.flatnonzero(what & (port > 0xFFFF))[:1]:
@@ -209,8 +208,9 @@ def _ports(
     port = np.where(what, port, 0)
     for _ in range(2):
         told = table[at, port].astype(np.int64)
-        # What has lost its way is hashed onto others.
-        meant = what & (told >= 0) & reachable[at, told, b]
+        # What belongs to an uplink that is dead is hashed onto others. What lies behind the next
+        # switch no rule knows: packets go there, dead or not.
+        meant = what & (told >= 0) & net.stands(net.ups[at, told])
         wrong = np.flatnonzero((meant & (told != place)) | (what & pinned & (told < 0)))
         if len(wrong):
             bad = int(wrong[0])

@@ -2,6 +2,7 @@
 
 Every two hosts of a step send what the plan has them send, over the queue pairs of the software,
 each an equal share. Switches do as in the plan: those of its scheme steer by source ports, or hash.
+What a rule leads to a switch that has lost the receiver is lost.
 The core follows each queue pair through them (`port_loads`); the time is that of the busiest link,
 as the plan's.
 """
@@ -49,6 +50,8 @@ class Distance:
     """What it carries."""
     planned_bytes: int
     """What the busiest one carries in this step of the plan."""
+    lost: float
+    """The part of its bytes that rules lead to switches which have lost the receiver; the mean."""
 
 
 def of(name: str, planned: Planned) -> list[Distance]:
@@ -63,6 +66,7 @@ def of(name: str, planned: Planned) -> list[Distance]:
 def _of(name: str, program: Program, planned: Planned, steered: bool) -> Distance:
     seconds: list[float] = []
     first: list[Numbers] = []
+    lost: list[float] = []
     for number in range(DRAWS):
         planned.draw(number)
         loads = [_loads(program, planned, one, number, steered) for one in planned.demands]
@@ -71,6 +75,7 @@ def _of(name: str, program: Program, planned: Planned, steered: bool) -> Distanc
             break
         first = first or loads
         seconds.append(_seconds(planned, loads))
+        lost.append(_lost(planned, loads))
     whole = planned.plan["seconds"]
     over = [one / whole if whole else 1.0 for one in seconds]
     link, carried, planned_bytes = _busiest(planned, first)
@@ -85,6 +90,7 @@ def _of(name: str, program: Program, planned: Planned, steered: bool) -> Distanc
         link=link,
         bytes=carried,
         planned_bytes=planned_bytes,
+        lost=float(np.mean(lost)),
     )
 
 
@@ -131,6 +137,15 @@ def _times(planned: Planned, loads: Numbers) -> Any:
 def _seconds(planned: Planned, loads: list[Numbers]) -> float:
     steps = zip(planned.plan["steps"], loads, strict=True)
     return float(sum(step["times"] * _times(planned, one).max(initial=0) for step, one in steps))
+
+
+def _lost(planned: Planned, loads: list[Numbers]) -> float:
+    """The part of all bytes that comes nowhere: what arrives is on the sender's link, too."""
+    times = [step["times"] for step in planned.plan["steps"]]
+    sent = sum(n * int(part[2].sum()) for n, part in zip(times, planned.demands, strict=True))
+    nics = planned.net.nic
+    arrived = sum(n * int(one[nics].sum()) for n, one in zip(times, loads, strict=True))
+    return 1 - arrived / sent if sent else 0.0
 
 
 def _busiest(planned: Planned, loads: list[Numbers]) -> tuple[str, int, int]:

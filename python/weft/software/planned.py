@@ -6,6 +6,7 @@ it can keep is how much each uplink of a leaf carries: its queue pairs get ports
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ class Planned:
 
     def _new_slots(self, host: int, count: int | None) -> list[int]:
         leaf = int(self.net.leaf_of[host])
-        shares = self._shares.get(leaf, {})
+        shares = self._leading(host, self._shares.get(leaf, {}))
         if not self._ports or not shares:
             return self.spread(count or min(self.most_pairs, MOST_SLOTS))
         count = count or min(len(shares), max(_MANY, self.most_pairs), MOST_SLOTS)
@@ -124,6 +125,31 @@ class Planned:
         places = (np.arange(count) + self._offset(host)) / count * upto[-1]
         found = np.searchsorted(upto, places, side="right")
         return [self._ports[leaf, ways[min(int(way), len(ways) - 1)]] for way in found]
+
+    def _leading(self, host: int, shares: dict[int, int]) -> dict[int, int]:
+        """The paths whose rules lead to every peer of a host; all if there are none.
+
+        A list is for all peers, and a rule knows the links of its own switch only.
+        """
+        if (self.net.capacities > 0).all():
+            return shares
+        net, leaf = self.net, int(self.net.leaf_of[host])
+        leaves = np.unique(net.leaf_of[self.peers(host)])
+        leaves = leaves[leaves != leaf]
+        far = leaves[net.pod_of[leaves] != net.pod_of[leaf]]
+
+        def leads(way: int) -> bool:
+            first, second = way >> 8, way & 0xFF
+            above = int(net.above[leaf, first])
+            steers = net.switches[above] in self.plan["segments"]
+            beyond = self._reachable[above, second, far] if steers and len(far) else True
+            return bool(np.all(self._reachable[leaf, first, leaves]) and np.all(beyond))
+
+        return {way: share for way, share in shares.items() if leads(way)} or shares
+
+    @functools.cached_property
+    def _reachable(self) -> NDArray[np.bool_]:
+        return self.net.reachable()
 
     def _offset(self, host: int) -> float:
         """Where a host begins, below one: each of a leaf elsewhere, and of the leaves of a pod."""

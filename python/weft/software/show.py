@@ -47,8 +47,17 @@ def _row(one: Distance) -> tuple[str, ...]:
         one.link,
         format_bytes(one.bytes),
         format_bytes(one.planned_bytes),
-        f"{one.draws} draws: {one.least:.2f} to {one.most:.2f}" if one.draws > 1 else "",
+        "; ".join(_remarks(one)),
     )
+
+
+def _remarks(one: Distance) -> list[str]:
+    remarks = []
+    if one.draws > 1:
+        remarks.append(f"{one.draws} draws: {one.least:.2f} to {one.most:.2f}")
+    if one.lost > 0:
+        remarks.append(f"{one.lost:.1%} is lost behind dead links")
+    return remarks
 
 
 def as_json(planned: Planned, written: Mapping[str, Sequence[File]]) -> dict[str, Any]:

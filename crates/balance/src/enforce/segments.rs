@@ -216,13 +216,12 @@ impl PortRules {
     pub fn none() -> PortRules {
         PortRules(None)
     }
-}
 
-impl Rules {
-    /// The hop that the rules have for a packet, if they have one.
+    /// The hop that the rules have for packets to `dst` from this source port, if they have one.
     #[inline]
-    fn hop(&self, packet: &Passing) -> Option<u32> {
-        self.place.hop(self.place.is_above(packet.dst), self.segments.named(packet.entropy)?)
+    pub fn hop(&self, dst: HostId, port: u16) -> Option<u32> {
+        let Rules { segments, place } = self.0.as_ref()?;
+        place.hop(place.is_above(dst), segments.named(port)?)
     }
 }
 
@@ -233,8 +232,7 @@ impl Forward for PortRules {
     }
     #[inline]
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        let named = self.0.as_ref().and_then(|rules| rules.hop(packet));
-        match named {
+        match self.hop(packet.dst, packet.entropy) {
             Some(hop) if hops.count() == hops.places() && hop < hops.count() => hop,
             // Some are dead: who is left, and is it among them?
             Some(place) => {

@@ -10,7 +10,9 @@
 //! Balance asks for NICs * queue pairs >= uplinks (equation 4), which is necessary;
 //! [`Condition`] tells what is sufficient. A queue pair on which something timed out is left
 //! alone, and its data goes to the live ones of its connection, ports unchanged (section 3.3).
-//! A leaf that knows an uplink of its own to be dead hashes its segment among the others.
+//! A leaf that knows an uplink of its own to be dead hashes its segment among the others. Of links beyond
+//! the next switch a rule knows nothing: hosts that are told of dead ones, as those of plans and of real networks
+//! are ([`crate::known::Known::beside_rules`]), give a queue pair of such an uplink a port of another one.
 //!
 //! As printed (equation 3), ports step through the range by whole segments: queue pairs q and
 //! q + uplinks share a port, and where the uplinks do not divide the range, late ports fall into
@@ -23,9 +25,11 @@ use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
 use crate::enforce::{PortRange, PortRules};
 use crate::forward::SwitchContext;
+use crate::known::AlivePaths;
 use crate::plan::{FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Subflow};
 use crate::steer::{Fixed, FlowContext};
-use weft_fabric::Fabric;
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathView};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// The first source port of RoCE, and how many there are.
@@ -65,6 +69,29 @@ impl Formula {
             Formula::Repaired => number % uplinks * step + number / uplinks % step,
         };
         (FIRST_PORT + offset) as u16
+    }
+
+    /// The same over another uplink than its own, for the `index`-th of those that are moved there. Repaired
+    /// ports keep out of each other's way: those of the uplink's own queue pairs are at the front of its segment.
+    fn moved(self, uplink: u32, index: u32, uplinks: u32) -> u16 {
+        let step = PORTS / uplinks;
+        let place = match self {
+            Formula::Printed => 0,
+            Formula::Repaired => step - 1 - index % step,
+        };
+        (FIRST_PORT + uplink * step + place) as u16
+    }
+
+    /// The same where only some of the `uplinks` lead on to the receiver, ascending: the queue pairs of the others
+    /// go round these.
+    fn leading(self, number: u32, uplinks: u32, leading: &[u32]) -> u16 {
+        let port = self.port(number, uplinks);
+        let Some(own) = segment(port, uplinks) else { return port };
+        let Err(below) = leading.binary_search(&own) else { return port };
+        let lost = uplinks - leading.len() as u32;
+        let before = own - below as u32;
+        let index = number / uplinks * lost + before;
+        self.moved(leading[index as usize % leading.len()], index, uplinks)
     }
 }
 
@@ -186,6 +213,7 @@ pub struct PortedConnections {
     scheme: Dnlb,
     host: HostId,
     ports: Draw,
+    alive: AlivePaths,
     marked: Connections,
     others: Connections,
     /// Something has been moved and can leave.
@@ -198,10 +226,10 @@ const KINDS: u32 = 2;
 impl PortedConnections {
     fn new(scheme: Dnlb, context: &HostContext) -> PortedConnections {
         let HostContext { host, seed, .. } = *context;
-        let ports = Draw::new(seed, "connection-port");
+        let (ports, alive) = (Draw::new(seed, "connection-port"), AlivePaths::default());
         let connections = |kind| Connections::new(scheme.sharing, context).numbered(KINDS, kind);
         let (marked, others) = (connections(0), connections(1));
-        PortedConnections { scheme, host, ports, marked, others, moved_at: None }
+        PortedConnections { scheme, host, ports, alive, marked, others, moved_at: None }
     }
     fn of(&mut self, id: QueuePairId) -> &mut Connections {
         if id.0.is_multiple_of(KINDS) { &mut self.marked } else { &mut self.others }
@@ -220,7 +248,15 @@ impl Plan for PortedConnections {
         let first = fabric.place_below_leaf(self.host) * sharing.queue_pairs;
         // A leaf may be a network of its own: then all ports are alike.
         let uplinks = fabric.uplinks_of(self.host).max(1);
-        self.marked.post(now, post, |number| formula.port(first + number, uplinks), out);
+        match self.alive.to(fabric, self.host, post.dst) {
+            Some(alive) if alive.len() < fabric.path_set(self.host, post.dst).len() as usize => {
+                let mut leading: Vec<u32> = alive.iter().map(|path| path.first().into()).collect();
+                leading.dedup();
+                let port = |number| formula.leading(first + number, uplinks, &leading);
+                self.marked.post(now, post, port, out);
+            }
+            _ => self.marked.post(now, post, |number| formula.port(first + number, uplinks), out),
+        }
     }
     fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Subflow> {
         self.of(queue_pair).next(queue_pair)
@@ -231,6 +267,9 @@ impl Plan for PortedConnections {
     fn flush(&mut self, _: Time, _: &Fabric, out: &mut Vec<Subflow>) {
         self.moved_at = None;
         out.append(self.marked.moved());
+    }
+    fn learn(&mut self, _: Time, view: &Arc<PathView>, _: &Fabric) {
+        self.alive.learn(view);
     }
     fn on_loss(
         &mut self,

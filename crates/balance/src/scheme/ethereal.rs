@@ -20,9 +20,9 @@
 use super::{Scheme, SchemeInfo};
 use crate::enforce::{Enforce, PathRoutes, PortRules};
 use crate::forward::SwitchContext;
+use crate::known::AlivePaths;
 use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
@@ -318,10 +318,7 @@ pub struct Interceptor {
     waiting: Vec<Post>,
     deadline: Option<Time>,
     bad: Vec<BadPath>,
-    /// What is known of links; nothing: all are alive.
-    known: Option<Arc<PathView>>,
-    /// By leaf, the paths there that are not known to be dead, where some are. Never iterated.
-    alive: FxHashMap<u32, Box<[PathId]>>,
+    alive: AlivePaths,
     pub(super) routes: PathRoutes,
 }
 
@@ -343,8 +340,7 @@ impl Interceptor {
             waiting: Vec::new(),
             deadline: None,
             bad: Vec::new(),
-            known: None,
-            alive: FxHashMap::default(),
+            alive: AlivePaths::default(),
             routes: PathRoutes::new(config.enforce, context.host, context.hashing),
         }
     }
@@ -449,18 +445,11 @@ impl Interceptor {
 
     /// The paths to the leaf of `dst` that are not known to be dead; all if all are.
     fn paths_alive(&mut self, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
-        let host = self.host;
-        let set = fabric.path_set(host, dst);
-        let all = || (0..set.len()).map(|index| set.get(index));
-        let Some(known) = self.known.as_ref().filter(|known| !known.is_plain()) else {
-            return all().collect();
-        };
-        let find = || {
-            let is_alive = |path: &PathId| !known.is_dead(fabric, (host, dst), *path);
-            let alive: Box<[PathId]> = all().filter(is_alive).collect();
-            if alive.is_empty() { all().collect() } else { alive }
-        };
-        self.alive.entry(fabric.leaf_of(dst)).or_insert_with(find).to_vec()
+        if let Some(alive) = self.alive.to(fabric, self.host, dst) {
+            return alive.to_vec();
+        }
+        let set = fabric.path_set(self.host, dst);
+        (0..set.len()).map(|index| set.get(index)).collect()
     }
 
     fn subflow(
@@ -514,7 +503,6 @@ impl Plan for Interceptor {
     }
 
     fn learn(&mut self, _: Time, view: &Arc<PathView>, _: &Fabric) {
-        self.known = Some(Arc::clone(view));
-        self.alive.clear();
+        self.alive.learn(view);
     }
 }
