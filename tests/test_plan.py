@@ -381,6 +381,24 @@ def test_a_port_that_leads_behind_a_dead_link_is_found_out() -> None:
         verify.verify(plan)
 
 
+@pytest.mark.parametrize("spines", [1, 2])
+@pytest.mark.parametrize("scheme", ["dnlb-2", "dnlb-3", "dnlb-8"])
+def test_packets_go_down_by_the_member_that_they_came_up_by(scheme: str, spines: int) -> None:
+    """As the rules of spines say, and what is planned otherwise is found out."""
+    bundles = {**LEAF_SPINE["fabric"], "spines": spines, "links_per_pair": 2}
+    plan = make.of({"fabric": bundles}, EXCHANGE, scheme)
+    verify.verify(plan)
+    pieces = plan["steps"][0]["pieces"]
+    path = np.asarray(pieces["path"])
+    far = np.asarray(pieces["src"]) // 4 != np.asarray(pieces["dst"]) // 4
+    assert ((path >> 8) % 2 == path & 0xFF)[far].all()
+    other = path.copy()
+    other[np.flatnonzero(far)[0]] ^= 1
+    pieces["path"] = other
+    with pytest.raises(ExperimentError, match=r"down over member . of the bundle to leaf-\d, not"):
+        verify.verify(plan)
+
+
 def test_ports_lead_on_where_links_farther_on_are_dead() -> None:
     """In three tiers too, where a core or the other pod has lost the way."""
     far = {

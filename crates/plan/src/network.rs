@@ -84,7 +84,7 @@ impl<'a> PlannedFabric<'a> {
         let context = |switch| SwitchContext { switch, fabric, seed, buffer: 0 };
         let rules = |switch| match balance.scheme.enforce() {
             Some(enforce) => enforce.rules(&context(switch)),
-            None if balance.scheme.info().port_policy => PortRules::of_leaf(&context(switch)),
+            None if balance.scheme.info().port_policy => PortRules::of_uplinks(&context(switch)),
             None => PortRules::none(),
         };
         PlannedFabric {

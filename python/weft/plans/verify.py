@@ -221,6 +221,31 @@ def _ports(
             )
         what = what & (net.pod_of[a] != net.pod_of[b])
         at, place = np.where(what, net.above[a, path >> 8], at), path & 0xFF
+    _members(where, net, table, pieces)
+
+
+def _members(
+    where: str, net: Network, table: NDArray[np.int16], pieces: dict[str, Numbers]
+) -> None:
+    """Whether pieces go down over bundles by the member by which their source ports go up."""
+    if net.members.max() < 2:
+        return
+    a, b = (net.leaf_of[pieces[end]] for end in ("src", "dst"))
+    near = (a != b) & (net.pod_of[a] == net.pod_of[b])
+    path, port, to = pieces["path"][near], pieces["source_port"][near], b[near]
+    above, member = net.above[a[near], path >> 8], path & 0xFF
+    members = net.members[above, to]
+    told = table[to, port].astype(np.int64)
+    # Where ports were hashed to another switch, that has no rule for them.
+    ruled = (members > 1) & (told >= 0) & (net.above[to, told] == above)
+    meant = told % members
+    ruled &= net.stands(net.between[above, to] + meant)
+    for bad in np.flatnonzero(ruled & (member != meant))[:1]:
+        raise ExperimentError(
+            f"{where}: {net.switches[above[bad]]} sends source port {port[bad]} down over member "
+            f"{meant[bad]} of the bundle to {net.switches[to[bad]]}, not {member[bad]} as the path "
+            "of its piece; make the plan again"
+        )
 
 
 def _busiest(where: str, net: Network, loads: Numbers, step: dict[str, Any]) -> float:

@@ -206,10 +206,16 @@ impl PortRules {
 
     /// Of leaves only, for their uplinks: those of DNLB.
     pub fn of_leaf(context: &SwitchContext<'_>) -> PortRules {
+        let PortRules(rules) = PortRules::of_uplinks(context);
+        PortRules(rules.filter(|rules| rules.place.tier == 0))
+    }
+
+    /// For uplinks of leaves, and on the way down for members of the bundles to them: what switches are
+    /// configured to do under DNLB.
+    pub fn of_uplinks(context: &SwitchContext<'_>) -> PortRules {
         let SwitchContext { switch, fabric, .. } = *context;
         let segments = Segments { range: PortRange::ROCE, leaf: uplinks(fabric).0, mid: 0 };
-        let place = Place::of(fabric, switch);
-        PortRules((place.tier == 0).then_some(Rules { segments, place }))
+        PortRules(Some(Rules { segments, place: Place::of(fabric, switch) }))
     }
 
     /// No rules: everything is hashed.

@@ -19,7 +19,8 @@
 //! other segments than meant, or behind all of them. By default a port stays in its segment, and
 //! has a place of its own in there ([`Formula`]).
 //!
-//! What this does not do: steer above the leaves, which hash as ever in three tiers.
+//! What this does not do: steer above the leaves, which hash as ever in three tiers, and down over bundles.
+//! (Configurations of real switches send down by the member that a packet came up by, and plans know that.)
 
 use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
