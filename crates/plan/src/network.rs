@@ -20,7 +20,7 @@ pub struct PlannedFabric<'a> {
     detours: Detours,
     weights: Option<Weights>,
     switching: IdVec<SwitchId, Switching>,
-    /// What switches are configured to do with source ports, before anything else.
+    /// What switches are configured to do with source ports, before anything else; empty if nothing.
     rules: IdVec<SwitchId, PortRules>,
     salts: IdVec<SwitchId, u64>,
     /// The hash of each over addresses and ports; empty where that is not what they hash.
@@ -81,17 +81,15 @@ impl<'a> PlannedFabric<'a> {
             fabric.ports().ids().filter(|port| capacities[*port] == 0).collect();
         let weighted = balance.scheme.info().weighted;
         let switches = || (0..fabric.switches()).map(SwitchId);
-        let context = |switch| SwitchContext { switch, fabric, seed, buffer: 0 };
-        let rules = |switch| match balance.scheme.enforce() {
-            Some(enforce) => enforce.rules(&context(switch)),
-            None if balance.scheme.info().port_policy => PortRules::of_uplinks(&context(switch)),
-            None => PortRules::none(),
+        let state = |switch| {
+            let context = SwitchContext { switch, fabric, seed, buffer: 0 };
+            Switching::new(balance, &context)
         };
         PlannedFabric {
             detours: Detours::new(fabric, &dead),
             weights: weighted.then(|| Weights::new(fabric, |port| capacities[port])),
-            switching: switches().map(|one| Switching::new(balance, &context(one))).collect(),
-            rules: switches().map(rules).collect(),
+            switching: switches().map(state).collect(),
+            rules: IdVec::new(),
             salts: switches().map(salt).collect(),
             hashers: hashes
                 .known()
@@ -103,6 +101,22 @@ impl<'a> PlannedFabric<'a> {
         }
     }
 
+    /// The same with the rules of a switch configuration, which know the links of their own switch only; in a
+    /// simulation switches hash what is named an uplink that has lost its way farther on.
+    pub fn with_rules(mut self, balance: &BalanceConfig, seed: u64) -> PlannedFabric<'a> {
+        let fabric = self.fabric;
+        let rules = |switch| {
+            let context = SwitchContext { switch, fabric, seed, buffer: 0 };
+            match balance.scheme.enforce() {
+                Some(enforce) => enforce.rules(&context),
+                None if balance.scheme.info().port_policy => PortRules::of_uplinks(&context),
+                None => PortRules::none(),
+            }
+        };
+        self.rules = (0..fabric.switches()).map(SwitchId).map(rules).collect();
+        self
+    }
+
     /// Whether every link carries all that it can.
     pub fn is_whole(&self) -> bool {
         self.fabric.ports().enumerate().all(|(id, port)| self.capacities[id] == port.rate.as_bps())
@@ -110,7 +124,7 @@ impl<'a> PlannedFabric<'a> {
 
     /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
     /// `None`: a switch on the way knows no live link there. A rule for its source port may have led it to that
-    /// switch: rules know the links of their own switch only.
+    /// switch.
     pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<RoutedPath> {
         let mut way =
             RoutedPath { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
@@ -156,7 +170,9 @@ impl<'a> PlannedFabric<'a> {
         key: u32,
     ) -> Option<PortId> {
         let group = self.fabric.next_hops(switch, dst);
-        if let Some(hop) = self.rules[switch].hop(dst, entropy).filter(|hop| *hop < group.count) {
+        let rules = self.rules.as_slice().get(switch.index());
+        let hop = rules.and_then(|rules| rules.hop(dst, entropy));
+        if let Some(hop) = hop.filter(|hop| *hop < group.count) {
             let port = PortId(group.first.0 + hop);
             if self.is_up(port) {
                 return Some(port);

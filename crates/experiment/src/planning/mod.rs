@@ -111,7 +111,9 @@ fn network(experiment: &Resolved, seed: u64) -> Result<PlannedFabric<'_>> {
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
     }
     let capacities = failures(experiment, seed)?.capacities(fabric, Time::ZERO);
-    Ok(PlannedFabric::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
+    let balance = &experiment.balance;
+    let network = PlannedFabric::new(fabric, capacities, balance, hashes(experiment, seed));
+    Ok(network.with_rules(balance, seed))
 }
 
 fn failures(experiment: &Resolved, seed: u64) -> Result<Failures> {

@@ -44,7 +44,8 @@ pub fn port_loads(
     let capacities = failures(experiment, seed)?.capacities(fabric, Time::ZERO);
     let SwitchConfig { same_salt, hash: function, .. } = experiment.switch;
     let hashes = Hashes { seed: hash_seed, same_salt, function };
-    let mut network = PlannedFabric::new(fabric, capacities, balance, hashes);
+    let mut network =
+        PlannedFabric::new(fabric, capacities, balance, hashes).with_rules(balance, hashes.seed);
     let keys = Draw::new(hash_seed, "address-key");
     let mut loads = Loads::none(fabric);
     for (number, bytes) in pairs.bytes.iter().enumerate() {
