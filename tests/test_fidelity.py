@@ -143,6 +143,23 @@ def test_servers_reduce_where_the_collective_does(weft: Weft) -> None:
     assert took("all-gather", memory, "fluid") == took("all-gather", "", "fluid")
 
 
+def test_short_messages_wait_for_short_packets(weft: Weft) -> None:
+    """Sprayed ones, too: what they meet is as short as they are."""
+    words = ("--workload", "permutation:size=100B", "--schemes", "spray")
+    packet, fluid = rows(weft, "compare", *PLACE[:2], *words, "--fidelity", "packet,fluid")
+    assert fluid["cct_s"] == pytest.approx(packet["cct_s"], rel=0.03)
+
+
+def test_slow_links_hold_up_the_last_packet(weft: Weft) -> None:
+    """Of a message over two of them: it takes as long on the second as on the first."""
+    few = "leaf-spine:leaves=2,spines=1,hosts=1,link=1Gbps,delay=500ns"
+    words = ("--fabric", few, "--workload", "permutation:size=8KB", "--schemes", "ecmp")
+    slow = ("--fail", "leaf-up,degraded,lost=0.9")
+    packet, fluid = rows(weft, "compare", *words, *slow, "--fidelity", "packet,fluid")
+    assert fluid["cct_s"] == pytest.approx(packet["cct_s"], rel=0.03)
+    assert fluid["slowdown"] >= 1
+
+
 @pytest.mark.parametrize(
     ("workload", "waits"),
     [

@@ -212,8 +212,8 @@ impl Capacities {
     /// a random walk of as many steps as the flow has packets, reflected where it is empty.
     ///
     /// Flows that spread over the same links and end together meet the same queues.
-    pub(crate) fn tail(&self, now: Time, flow: &Flow, draw: Draw) -> Time {
-        let mut tail = 0.0;
+    pub(crate) fn tail(&self, now: Time, (flow, bytes): (&Flow, u64), draw: Draw) -> Time {
+        let (mut tail, part) = (0.0, bytes as f64 / self.spraying.packet);
         for resource in flow.forward.as_slice() {
             let Some(number) = resource.checked_sub(self.first_cut) else { continue };
             let Some(cut) = self.cuts.get(number as usize) else { continue };
@@ -226,7 +226,8 @@ impl Capacities {
                 if mean > beyond {
                     let walk = libm::sqrt(cut.random() * flow.packets as f64);
                     let steady = mean * libm::log(mean / beyond);
-                    tail += steady.min(walked(walk, beyond)) * cut.slot(&self.spraying, whole);
+                    let slot = part * cut.slot(&self.spraying, whole);
+                    tail += steady.min(walked(walk, beyond)) * slot;
                 }
             }
         }

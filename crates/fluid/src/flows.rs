@@ -13,7 +13,7 @@ use weft_balance::plan::{Carrier, Route, Subflow};
 use weft_balance::steer::FlowContext;
 use weft_sim::{JobConfig, RunConfig};
 use weft_transport::CongestionConfig;
-use weft_units::{Draw, HostId, Rate, Time};
+use weft_units::{Draw, HostId, PortId, Rate, Time};
 
 /// How late what a flow leaves behind may be given to others, as a share of how long it took.
 const TOLERANCE: f64 = 0.002;
@@ -227,7 +227,6 @@ impl Engine<'_> {
         let (src, Subflow { dst, route, message, part, carrier, tag, .. }) =
             (flow.src, flow.subflow);
         let is_split = flow.is_split();
-        let fabric = config.fabric;
         let (mut forward, back) = if self.spreads || is_split {
             (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src))
         } else {
@@ -264,13 +263,36 @@ impl Engine<'_> {
             false if is_split && self.queues.are_used() => self.layout.links_of_cuts(&forward),
             false => Vec::new(),
         };
-        let flow = &self.flows[id as usize];
-        let last = flow.part.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
-        let nic = fabric.ports()[fabric.nic(src)].rate.serialize(last);
-        let latency = Time(fabric.one_way(src, dst, last).0.saturating_sub(nic.0));
+        let last = self.packet_bytes(&self.flows[id as usize]);
+        let latency = self.latency((src, dst), &forward, last);
         let flow = &mut self.flows[id as usize];
         (flow.forward, flow.back, flow.latency) = (forward, back, latency);
         flow.shares = shares;
+    }
+
+    /// Bytes of the largest packet of a flow on the wire.
+    fn packet_bytes(&self, flow: &Flow) -> u64 {
+        let packet = self.config.packet;
+        flow.part.min(u64::from(packet.mtu)) + u64::from(packet.header)
+    }
+
+    /// How long after its last bit has crossed the slowest link, or its NIC, a packet of `bytes` is there.
+    fn latency(&self, ends: (HostId, HostId), forward: &Resources, bytes: u64) -> Time {
+        let RunConfig { fabric, failures, .. } = self.config;
+        let nic = fabric.ports()[fabric.nic(ends.0)].rate.serialize(bytes);
+        let all = fabric.one_way(ends.0, ends.1, bytes);
+        if failures.is_empty() {
+            return Time(all.0.saturating_sub(nic.0));
+        }
+        let ports = forward.as_slice().iter().map(|port| PortId(*port));
+        let ports = ports.filter(|port| (port.0 as usize) < fabric.ports().len());
+        let (mut slower, mut slowest) = (0, nic);
+        for port in ports {
+            let takes = failures.rate(fabric, port, self.now).serialize(bytes);
+            slower += takes.0.saturating_sub(fabric.ports()[port].rate.serialize(bytes).0);
+            slowest = slowest.max(takes);
+        }
+        Time((all.0 + slower).saturating_sub(slowest.0))
     }
 
     /// A flow takes one link of each cut on its way and back: these may differ from now on.
@@ -484,7 +506,7 @@ impl Engine<'_> {
         if self.watch.is_none() {
             return;
         }
-        let (fabric, packet) = (self.config.fabric, self.config.packet);
+        let fabric = self.config.fabric;
         let flow = &self.flows[id as usize];
         let line = fabric.ports()[fabric.nic(flow.src)].rate;
         let feeding = fabric.hosts_of_leaf(fabric.leaf_of(flow.src)).len();
@@ -495,8 +517,7 @@ impl Engine<'_> {
         };
         let most = flow.forward.as_slice().iter().skip(1).map(others).max().unwrap_or(0);
         // Messages that meet are about as long.
-        let size = flow.part.min(u64::from(packet.mtu)) + u64::from(packet.header);
-        let each = line.serialize(size).0 as f64;
+        let each = line.serialize(self.packet_bytes(flow)).0 as f64;
         let share = (flow.rate / speed(line.as_bps())).min(1.0);
         if let Some(watch) = &mut self.watch {
             watch.wait(flow, share, most as f64 * each / 2.0);
@@ -584,7 +605,8 @@ impl Engine<'_> {
         if !self.spreads {
             return Time::ZERO;
         }
-        self.capacities.tail(self.now, flow, Draw::new(self.config.seed, "spray-tail"))
+        let draw = Draw::new(self.config.seed, "spray-tail");
+        self.capacities.tail(self.now, (flow, self.packet_bytes(flow)), draw)
     }
 
     fn count(&mut self, resources: Resources, bytes: u64, packets: u64) {
