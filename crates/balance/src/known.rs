@@ -62,6 +62,13 @@ impl Known {
         }
     }
 
+    /// The paths from `src` to `dst` that are not known to be dead, in their order; all if all are.
+    pub fn paths(&self, fabric: &Fabric, src: HostId, dst: HostId) -> Box<[PathId]> {
+        alive(fabric, (src, dst), |path| {
+            self.view.as_ref().is_some_and(|view| view.is_dead(fabric, (src, dst), path))
+        })
+    }
+
     /// Tells a planner.
     pub fn tell(&self, now: Time, planner: &mut Planner, fabric: &Fabric) {
         if let Some(view) = &self.view {
@@ -89,13 +96,19 @@ impl AlivePaths {
     /// any.
     pub(crate) fn to(&mut self, fabric: &Fabric, host: HostId, dst: HostId) -> Option<&[PathId]> {
         let known = self.known.as_ref().filter(|known| !known.is_plain())?;
-        let find = || {
-            let set = fabric.path_set(host, dst);
-            let all = || (0..set.len()).map(|index| set.get(index));
-            let is_alive = |path: &PathId| !known.is_dead(fabric, (host, dst), *path);
-            let alive: Box<[PathId]> = all().filter(is_alive).collect();
-            if alive.is_empty() { all().collect() } else { alive }
-        };
+        let find = || alive(fabric, (host, dst), |path| known.is_dead(fabric, (host, dst), path));
         Some(self.by_leaf.entry(fabric.leaf_of(dst)).or_insert_with(find))
     }
+}
+
+/// The paths between two hosts that are not dead; all if all are.
+fn alive(
+    fabric: &Fabric,
+    (src, dst): (HostId, HostId),
+    is_dead: impl Fn(PathId) -> bool,
+) -> Box<[PathId]> {
+    let set = fabric.path_set(src, dst);
+    let all = || (0..set.len()).map(|index| set.get(index));
+    let alive: Box<[PathId]> = all().filter(|path| !is_dead(*path)).collect();
+    if alive.is_empty() { all().collect() } else { alive }
 }

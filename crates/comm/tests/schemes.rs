@@ -5,13 +5,15 @@ mod common;
 use common::*;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use weft_balance::enforce::PortTable;
+use weft_balance::known::Known;
 use weft_comm::statistics::PathStatistics;
 use weft_comm::{
     CommError, Endpoint, EndpointConfig, Hint, Notes, PathPlan, SharedPorts, Statistics,
 };
 use weft_fabric::PathId;
-use weft_units::HostId;
+use weft_units::{HostId, PortId};
 
 /// Bytes by path to 127.0.0.3, which is below the other leaf.
 fn by_path(statistics: &Statistics) -> BTreeMap<Option<u8>, u64> {
@@ -53,6 +55,33 @@ fn ethereal_loads_paths_alike_whatever_enforces_them() {
             assert_eq!(Some(segment as u8), one.path.map(|path| path.first()), "{one:?}");
         }
     }
+}
+
+/// Nor do channels begin there, where a connection would wait for its time-out.
+#[test]
+fn dead_paths_are_left_alone() {
+    let (fabric, options) = (fabric(), [("enforce", "segments")]);
+    let planned = |last| {
+        let config = planned(last, "ethereal", &options);
+        let plan = config.plan.map(|plan| {
+            let dead = ["leaf-0 -> spine-1", "spine-2 -> leaf-1"];
+            let rate = |port: PortId| match dead.contains(&&*fabric.port_name(port)) {
+                true => 0,
+                false => fabric.ports()[port].rate.as_bps(),
+            };
+            let known = Known::new(&fabric, &plan.balance.scheme, rate);
+            PathPlan { known: Arc::new(known), ..plan }
+        });
+        EndpointConfig { plan, ..config }
+    };
+    let a = Endpoint::open(planned(1)).expect("opens");
+    let b = Endpoint::open(planned(3)).expect("opens");
+    let channels: Vec<_> = (0..16).map(|_| channel(&a, &b)).collect();
+    for (sending, receiving) in &channels {
+        exchange(sending, receiving, &pattern(1, 1 << 20), 1 << 20);
+    }
+    let used = by_path(&a.statistics());
+    assert_eq!(used.keys().copied().collect::<Vec<_>>(), [Some(0), Some(3)]);
 }
 
 /// Four ports a path, as they may have been found; of one path none.

@@ -4,6 +4,7 @@ use crate::{CommError, EndpointConfig, PathPlan, SharedPorts};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use weft_balance::enforce::{Ends, Enforce, PortRange, PortTable, Ports, Segments};
+use weft_balance::known::Known;
 use weft_balance::plan::{Carrier, QueuePairId, Route};
 use weft_balance::scheme::platform::Platform;
 use weft_fabric::{Fabric, PathId};
@@ -131,6 +132,7 @@ impl Found {
 #[derive(Debug)]
 pub(super) struct Routes {
     fabric: Arc<Fabric>,
+    known: Arc<Known>,
     host: HostId,
     addresses: Arc<[Ipv4Addr]>,
     by_path: Arc<[Vec<Ipv4Addr>]>,
@@ -190,6 +192,7 @@ impl Routes {
         let segments = |range| Segments::new(fabric, range).map_err(|error| invalid(error.0));
         Ok(Routes {
             fabric: fabric.clone(),
+            known: plan.known.clone(),
             host: *host,
             addresses: addresses.clone(),
             by_path: plan.path_addresses.clone(),
@@ -249,13 +252,14 @@ impl Routes {
         (Key::Even(number), way)
     }
 
-    /// The lane that a channel begins with.
+    /// The lane that a channel begins with: not on a path that is known to be dead, or it would wait for a
+    /// connection there.
     pub(super) fn first(&self, dst: HostId, draw: u64, pinned: bool) -> (Key, LanePath) {
         if !pinned {
             return self.even(dst, 0);
         }
-        let paths = self.fabric.path_set(self.host, dst);
-        let path = paths.get((draw % u64::from(paths.len())) as u32);
+        let paths = self.known.paths(&self.fabric, self.host, dst);
+        let path = paths[(draw % paths.len() as u64) as usize];
         (Key::Path(path), self.pinned(dst, path, Route::Pinned(path)))
     }
 
