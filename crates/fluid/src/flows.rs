@@ -524,9 +524,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Who watches hosts hears what a flow has lost that its window holds up: at first that is up to a packet short,
-    /// acknowledgements wait for half a packet wherever others send data on their way back, and a window grows by a
-    /// packet a round trip until it makes up for that.
+    /// Who watches hosts hears what a flow has lost that its first window holds up: acknowledgements wait for half a packet
+    /// wherever others send data on their way back, and a window grows by a packet a round trip until it makes up for
+    /// what it is short of.
     fn watch_acks(&mut self, id: u32) {
         let first = self.config.transport.congestion.initial_window();
         let (Some(first), true) = (first, self.watch.is_some()) else { return };
@@ -534,19 +534,22 @@ impl Engine<'_> {
         let flow = &self.flows[id as usize];
         let count = f64::from(flow.subflows);
         let is_busy = |resource: &&u32| self.rates.flows_on(self.layout.first_link(**resource)) > 0;
-        let behind = 1.0 + flow.back.as_slice().iter().filter(is_busy).count() as f64 / 2.0;
+        let behind = flow.back.as_slice().iter().filter(is_busy).count() as f64 / 2.0;
         let line = fabric.ports()[fabric.nic(flow.src)].rate;
         let data = u64::from(packet.mtu + packet.header);
         let full = line.serialize(data).0 as f64;
         let there = fabric.one_way(flow.src, flow.subflow.dst, data);
         let back = fabric.one_way(flow.subflow.dst, flow.src, u64::from(packet.ack));
-        let out = flow.rate / count * ((there + back).0 as f64 + behind * full);
-        if flow.wire as f64 / count <= first as f64 || out <= first as f64 {
+        let round_trip = (there + back).0 as f64 + behind * full;
+        // In packets.
+        let window = (first / u64::from(packet.mtu)) as f64;
+        let short = flow.rate / count * round_trip / data as f64 - window;
+        if short <= 0.0 || flow.packets as f64 / count <= window {
             return;
         }
         let share = (flow.rate / speed(line.as_bps())).min(1.0);
         if let Some(watch) = &mut self.watch {
-            watch.wait(flow, share, behind * (behind + 1.0) / 2.0 * full);
+            watch.wait(flow, share, short * (short + 1.0) / 2.0 * full);
         }
     }
 
