@@ -190,6 +190,15 @@ def test_compare_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
     assert_frame_equal(result.runs.select(columns).sort(order), kept.select(columns).sort(order))
 
 
+def test_schemes_are_a_list_or_as_on_the_command_line() -> None:
+    """And none is a mistake, not the usual ones."""
+    place = ("leaf-spine:leaves=2,spines=2,hosts=2", "all-to-all:size=16KB")
+    listed, written = (package.compare(*place, one) for one in (["ecmp", "spray"], "ecmp, spray"))
+    assert written.runs["cct_s"].to_list() == listed.runs["cct_s"].to_list()
+    with pytest.raises(package.ExperimentError, match="list at least one"):
+        package.compare(*place, [])
+
+
 def test_plan_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
     """From files, and from dicts; it is verified, and saved as the command does."""
     cluster = """

@@ -128,3 +128,33 @@ def test_every_key_of_a_format_can_be_set(weft: Weft, tmp_path: Path) -> None:
     done = weft("trace", "info", path, "--set", "fabric.leaves=2")
     assert done.returncode == 2
     assert done.stderr.startswith("error: --set: fabric.leaves: a trace has keys of workload alone")
+
+
+GOAL = "num_ranks 2\nrank 0 {\na: send 4096b to 1\n}\nrank 1 {\nb: recv 4096b from 0\n}\n"
+
+
+def test_keys_behind_a_colon_are_those_of_the_format(weft: Weft, tmp_path: Path) -> None:
+    """Whatever ends its files have: content tells."""
+    words = ("compare", "--fabric", "leaf-spine:leaves=2,spines=2,hosts=1", "--schemes", "ecmp")
+    (tmp_path / "job.goal").write_text(GOAL)
+    done = weft("trace", "convert", "job.goal", "-o", "job.bin")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "job.txt").write_text(GOAL)
+    times = []
+    for file in ("job.goal", "job.bin", "job.txt"):
+        (slow,) = rows(weft, *words, "--workload", f"{file}:overhead=1ms")
+        times.append(slow["cct_s"])
+        done = weft(*words, "--workload", f"{file}:time_unit=1ms")
+        assert done.returncode == 2
+        assert "time_unit: unknown key" in done.stderr
+    assert len(set(times)) == 1
+    assert times[0] > 1e-3
+
+
+def test_ranks_are_no_more_than_anything_takes(weft: Weft, tmp_path: Path) -> None:
+    """One line, not an error of a library or minutes of work."""
+    (tmp_path / "job.txt").write_text(TRACE)
+    for words in (("info", "job.txt"), ("convert", "all-reduce:size=1MB", "-o", "job.goal")):
+        done = weft("trace", *words, "--ranks", str(1 << 32))
+        assert done.returncode == 2
+        assert "--ranks" in done.stderr

@@ -120,3 +120,23 @@ def test_a_child_of_a_test_bed_tells_its_parent() -> None:
     assert error.line.startswith("error: unexpected KeyError: 'missing'")
     assert error.before.startswith("Traceback")
     assert type(system.session_error(2, "first\nlast")).__name__ == "ExperimentError"
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("weft list schemes | true; exit ${PIPESTATUS[0]}", 141, ""),
+        ("weft list schemes >&-", 0, ""),
+        (
+            "PYTHONIOENCODING=ascii weft compare --fabric leaf-spine:leaves=2,spines=2,hosts=1 "
+            "--workload permutation:size=16KB --schemes ecmp,spray -q > all.txt",
+            0,
+            "",
+        ),
+    ],
+)
+def test_nobody_reads_or_cannot(tmp_path: Path, command: str, status: int, said: str) -> None:
+    """A reader that has gone, an output that is closed, an encoding without all letters."""
+    run = f"weft() {{ '{sys.executable}' -m weft \"$@\"; }}; {command}"
+    done = subprocess.run(["bash", "-c", run], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (status, said)

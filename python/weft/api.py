@@ -80,7 +80,7 @@ def simulate(
 def compare(
     fabric: str | Mapping[str, Any],
     workload: str | Mapping[str, Any],
-    schemes: Sequence[str] | None = None,
+    schemes: str | Sequence[str] | None = None,
     *,
     seeds: int | None = None,
     jobs: int | None = None,
@@ -93,7 +93,8 @@ def compare(
         fabric: A short form such as `"leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps"`, or
             a table of `[fabric]`.
         workload: The same: `"all-reduce:size=64MB"`, or a table of `[workload]`.
-        schemes: Names of `weft.list("schemes")`; default: those of `weft compare`.
+        schemes: Names of `weft.list("schemes")`, as a list or as `"ethereal,spray"`; default: those
+            of `weft compare`.
         seeds: As in `simulate`, and so are `jobs` and `threads`.
         jobs: Simulations side by side.
         threads: Cores for one simulation.
@@ -106,7 +107,10 @@ def compare(
     """
     from weft.study import inputs
 
-    experiment = inputs.comparison(fabric, workload, schemes or DEFAULT_SCHEMES)
+    if isinstance(schemes, str):
+        schemes = [name.strip() for name in schemes.split(",")]
+    chosen = DEFAULT_SCHEMES if schemes is None else schemes
+    experiment = inputs.comparison(fabric, workload, chosen)
     swept = experiment["sweep"] | sections.pop("sweep", {})
     whole = experiment | sections | {"sweep": swept}
     return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)

@@ -176,6 +176,7 @@ fn errors_name_the_line_and_the_mend() {
         ("num_ranks 2\nrank 0 {\n", "a.goal:2: the file ends within the block of rank 0"),
         ("num_ranks 2\nrank 0 {\n}\n", "a.goal:3: the file ends before the block of rank 1 of 2"),
         ("num_ranks 2\nrank 1 {\n}\n", "a.goal:2: \"rank 1 {\" is not the block of rank 0"),
+        ("num_ranks 1\nrank 0 {\n}\nrank 1 {\n}\n", "a.goal:4: \"rank 1 {\" is one rank more"),
         ("num_ranks 0\n", "a.goal:1: there are no ranks"),
         ("num_ranks x\n", "a.goal:1: num_ranks is \"x\""),
         ("num_ranks 2\nrank 0 {\nsnd 5b to 1\n", "a.goal:3: \"snd 5b to 1\" is no statement"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import copy
 import gc
+import io
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -109,10 +111,21 @@ def main() -> None:
     # for that often, and at exit, takes a tenth of a short one.
     gc.set_threshold(100_000, 20, 50)
     atexit.register(gc.freeze)
+    _make_printable()
     words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
     if set(completion.OPTIONS) & set(words):
         completion.use_own_script()
     sys.exit(internal_errors.HANDLER.status(status(words)))
+
+
+def _make_printable() -> None:
+    """Let output go nowhere that is closed, and print what its encoding does not have as `?`."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _with(command: str) -> typer.Typer:
@@ -140,7 +153,10 @@ def status(arguments: list[str]) -> int:
         # Not at exit, where trouble with it would no longer be ours to tell.
         sys.stdout.flush()
         return found
-    except SystemExit:
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            # Typer's own answer to it is 1.
+            return exit_status.of(ended.__context__)
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the native core is no Exception.
         return exit_status.of(error)

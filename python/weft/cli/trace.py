@@ -10,6 +10,9 @@ import typer
 
 from weft.cli import options, trace_options
 
+_MOST_RANKS = 1 << 20
+"""As of `workload.ranks`."""
+
 app = typer.Typer(
     no_args_is_help=True, help="Show what is in traces of real jobs, and convert them."
 )
@@ -34,7 +37,10 @@ def info(
     ranks: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Number of ranks, for a trace that any number can run."
+            min=1,
+            max=_MOST_RANKS,
+            metavar="N",
+            help="Number of ranks, for a trace that any number can run.",
         ),
     ] = None,
     fabric: Annotated[
@@ -97,7 +103,12 @@ def convert(
     ] = None,
     ranks: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Number of ranks, for a workload of any number."),
+        typer.Option(
+            min=2,
+            max=_MOST_RANKS,
+            metavar="N",
+            help="Number of ranks, for a workload of any number.",
+        ),
     ] = None,
     unfold: Annotated[
         bool,

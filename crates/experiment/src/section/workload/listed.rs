@@ -10,7 +10,7 @@ use crate::section::options;
 use std::path::Path;
 use weft_workload::collective::{ALGORITHMS, AlgorithmInfo, Operation};
 use weft_workload::model::{MODELS, TRAINING_OPTIONS};
-use weft_workload::trace::TRACE_FORMATS;
+use weft_workload::trace::{TRACE_FORMATS, TraceFormatInfo};
 use weft_workload::{PATTERNS, Training};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -49,6 +49,15 @@ pub(crate) fn keys(chooser: &str, name: &str) -> Vec<String> {
     let ends = |one: &&Listed| name.ends_with(one.name.trim_start_matches('*'));
     let of_key = || all.iter().filter(|one| one.key == chooser);
     let mut meant: Vec<&Listed> = match super::file_key(name) {
+        Some("trace") => {
+            let formats = trace_files::formats_of(Path::new(name));
+            let is_one = |info: &&TraceFormatInfo| formats.iter().any(|own| own.name == info.name);
+            of_key()
+                .zip(TRACE_FORMATS)
+                .filter(|(_, info)| is_one(info))
+                .map(|(one, _)| one)
+                .collect()
+        }
         Some(_) => of_key().filter(ends).collect(),
         None => of_key().filter(|one| one.name == name).take(1).collect(),
     };

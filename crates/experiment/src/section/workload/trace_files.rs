@@ -54,6 +54,18 @@ pub(super) fn format_of_messages(name: &str, text: &str) -> Option<&'static str>
     ends.find(|info| TraceFormats::recognises(info, text.as_bytes())).map(|info| info.name)
 }
 
+/// The formats of a trace called so: by its content, if it is there, else by its end, which several share. None of
+/// what stands before `.0.et`.
+pub(super) fn formats_of(path: &Path) -> Vec<&'static TraceFormatInfo> {
+    let (head, name) = (head_of(path).unwrap_or_default(), path.to_string_lossy());
+    let is_of = |info: &&TraceFormatInfo| TraceFormats::recognises(info, &head);
+    let ends_so = |info: &&TraceFormatInfo| info.stem(&name).is_some();
+    match TRACE_FORMATS.iter().any(|info| is_of(&info)) {
+        true => TRACE_FORMATS.iter().filter(is_of).collect(),
+        false => TRACE_FORMATS.iter().filter(ends_so).collect(),
+    }
+}
+
 /// Whether the value of a key of `[workload]` says where a trace lies.
 pub(crate) fn is_path_key(key: &str) -> bool {
     let is_side_key = |info: &TraceFormatInfo| info.side_file.is_some_and(|side| side.key == key);

@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! One statement a line, comments as in C. What stands behind the last block is not read.
+//! One statement a line, comments as in C. What stands behind the last block is not read, but for the block of another rank.
 
 use super::tasks::{ANY, Message, Op, Task, nanoseconds};
 use crate::WorkloadError;
@@ -62,6 +62,13 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Vec<Task>>, WorkloadEr
             return Err(error(line, &what));
         }
         ranks.push(block(name, &mut lines, rank, count)?);
+    }
+    if let Some((line, head)) = lines.find(|(_, statement)| statement.starts_with("rank")) {
+        let what = format!(
+            "{} is one rank more than num_ranks {count}; correct one of them",
+            quoted(&head)
+        );
+        return Err(error(line, &what));
     }
     match count {
         0 => Err(error(line, "there are no ranks; write num_ranks with at least 1")),
