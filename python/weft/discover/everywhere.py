@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from weft.cluster import Cluster, Host, Protocol
@@ -139,12 +138,9 @@ def _over(
 
 
 def _command(template: str, host: Host) -> list[str]:
-    values = {"host": host.name, "address": host.address, "node": host.node}
     try:
-        # Without any of them each host would be the same machine.
-        if not any(field for _, field, _, _ in Formatter().parse(template)):
-            raise KeyError
-        words = shlex.split(template.format_map(values))
+        text = template.format(host=host.name, address=host.address, node=host.node)
+        words = shlex.split(text)
     except (KeyError, IndexError, ValueError, AttributeError):
         raise ExperimentError(
             f"--over: {template!r}: write a command that runs another one on a host, as "
