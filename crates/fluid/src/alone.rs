@@ -18,7 +18,7 @@ use crate::flows::{Flow, speed};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::PathUse;
 use weft_fabric::Service;
-use weft_sim::{Halt, Outcome, RunConfig};
+use weft_sim::{Halt, JobConfig, Outcome, RunConfig};
 use weft_transport::{CongestionConfig, RecoveryConfig};
 use weft_units::{HostId, Time};
 
@@ -37,6 +37,10 @@ const FEW: u64 = 10_000;
 
 /// Rates that differ by less are equal: acknowledgements take no more of one link than of another.
 const EQUAL: f64 = 0.02;
+
+/// A run takes at least so many round trips: what each message is off by does not count then, and packets of shorter
+/// ones take no time.
+const LEAST_ROUND_TRIPS: u64 = 25;
 
 /// A full packet has at least so many times as many bytes as an acknowledgement: these are in nobody's way.
 const LEAST_ACKS: u32 = 20;
@@ -176,7 +180,11 @@ pub fn run_alone(
         return Ok(None);
     }
     let mut engine = Engine::new(config);
-    engine.watch = Some(Watch::new(config, bound, engine.capacities.rtt()));
+    let rtt = engine.capacities.rtt();
+    if bound.0 < rtt.0.saturating_mul(LEAST_ROUND_TRIPS) {
+        return Ok(None);
+    }
+    engine.watch = Some(Watch::new(config, bound, rtt));
     // Who waits long is given up.
     engine.queues.leave_out();
     engine.start();
@@ -207,7 +215,15 @@ fn one_path(config: &RunConfig<'_>) -> bool {
     config.balance.scheme.info().paths == PathUse::One
         && fabric.clos().is_some_and(|clos| clos.rails().is_none())
         && fabric.nic_ports() == 1
-        && config.job.as_ref().is_none_or(|job| job.relays.is_none())
+        && config.job.as_ref().is_none_or(|job| job.relays.is_none() && has_own_nics(job))
+}
+
+/// Whether no two ranks share a NIC. What they post at almost the same instant would be one batch by rates and two by
+/// packets, or the other way round.
+fn has_own_nics(job: &JobConfig<'_>) -> bool {
+    let mut nics = job.hosts.clone();
+    nics.sort_unstable();
+    nics.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Whether a flow that is alone is as many packets as its payload takes and as many acknowledgements, one after the other
