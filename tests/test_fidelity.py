@@ -143,6 +143,7 @@ def drawn(draw: random.Random) -> dict[str, Any]:
     return {"fabric": fabric, "workload": workload, **sections}
 
 
+@pytest.mark.filterwarnings("ignore::weft.WeftWarning")
 def test_random_experiments_are_as_by_packets_where_these_are_skipped() -> None:
     """Within 3 %, and with the same packets; a fifth of them skip packets."""
     skipped = 0
