@@ -176,15 +176,11 @@ pub fn run_alone(
     bound: Time,
     cancel: &AtomicBool,
 ) -> Result<Option<Outcome>, Halt> {
-    if !may_be_alone(config) {
+    if !may_be_alone(config, bound) {
         return Ok(None);
     }
     let mut engine = Engine::new(config);
-    let rtt = engine.capacities.rtt();
-    if bound.0 < rtt.0.saturating_mul(LEAST_ROUND_TRIPS) {
-        return Ok(None);
-    }
-    engine.watch = Some(Watch::new(config, bound, rtt));
+    engine.watch = Some(Watch::new(config, bound, engine.capacities.rtt()));
     // Who waits long is given up.
     engine.queues.leave_out();
     engine.start();
@@ -194,8 +190,8 @@ pub fn run_alone(
     Ok((!is_over).then(|| engine.outcome()))
 }
 
-/// Whether rates may tell what packets do, if hosts are not in each other's way.
-fn may_be_alone(config: &RunConfig<'_>) -> bool {
+/// Whether rates may tell what packets do in a run that takes `bound` at least, if hosts are not in each other's way.
+fn may_be_alone(config: &RunConfig<'_>, bound: Time) -> bool {
     let fabric = config.fabric;
     let (data, ack) = (config.packet.mtu + config.packet.header, config.packet.ack);
     let rtt = fabric.base_rtt(u64::from(data), u64::from(ack));
@@ -206,6 +202,7 @@ fn may_be_alone(config: &RunConfig<'_>) -> bool {
     one_path(config)
         && sends_plainly(config)
         && config.failures.is_empty()
+        && bound.0 >= rtt.0.saturating_mul(LEAST_ROUND_TRIPS)
         && !config.transport.congestion.initial_window().is_some_and(is_small)
 }
 

@@ -84,10 +84,9 @@ pub(crate) struct Engine<'a> {
     pub(crate) totals: Totals,
     pub(crate) trouble: Trouble,
     pub(crate) watch: Option<Watch>,
-    /// Flows that run, when something last happened but that flows heard nothing, and whether that is too long ago.
+    /// Flows that run, and when something last happened but that flows heard nothing.
     pub(crate) running: u32,
     pub(crate) moved_at: Time,
-    pub(crate) is_stalled: bool,
 }
 
 /// Runs `config` by rates. It ends early where `cancel` says so.
@@ -162,7 +161,6 @@ impl<'a> Engine<'a> {
             watch: None,
             running: 0,
             moved_at: Time::ZERO,
-            is_stalled: false,
             config,
         }
     }
@@ -196,7 +194,7 @@ impl<'a> Engine<'a> {
             self.now = self.now.max(at);
             self.totals.events += 1;
             self.handle(what);
-            if self.is_stalled {
+            if self.has_stalled() {
                 return Err(self.stall());
             }
             if self.capacities.has_changed() {

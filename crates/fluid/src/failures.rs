@@ -8,7 +8,6 @@
 use crate::agenda::What;
 use crate::engine::Engine;
 use crate::flows::{Flow, speed};
-use crate::messages::Owner;
 use std::collections::BTreeMap;
 use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal};
 use weft_plan::{Hashes, PlannedFabric};
@@ -220,12 +219,17 @@ impl Engine<'_> {
             true => {
                 self.flows[id as usize].time_outs += 1;
                 self.block(id);
-                let is_idle = self.running == 0 && self.rests.iter().all(Option::is_none);
-                let silent = self.moved_at.until(self.now);
-                self.is_stalled |= is_idle && silent >= self.config.stall_after;
             }
             false => self.go_on(id),
         }
+    }
+
+    /// Whether flows have heard nothing for too long, and nothing else has happened.
+    pub(crate) fn has_stalled(&self) -> bool {
+        self.running == 0
+            && self.moved_at.until(self.now) >= self.config.stall_after
+            && self.rests.iter().all(Option::is_none)
+            && self.flows.iter().any(|flow| flow.blocked.is_some())
     }
 
     /// Who waits for what, of a run that goes no further.
@@ -237,18 +241,8 @@ impl Engine<'_> {
         }
         let one = |(tag, bytes): (&u32, &u64)| {
             let message = &self.messages[*tag as usize];
-            let name = match (&self.config.job, message.owner) {
-                (Some(job), Some(Owner { src, dst, .. })) => {
-                    let of =
-                        |rank: u32| format!("rank {rank} (host-{})", job.hosts[rank as usize].0);
-                    format!("message {} -> {}", of(src), of(dst))
-                }
-                _ => {
-                    let posted = &self.config.workload.messages()[message.name];
-                    let (src, dst) = (posted.src.0, posted.dst.0);
-                    format!("message {} (host-{src} -> host-{dst})", message.name.0)
-                }
-            };
+            let ranks = message.owner.map(|owner| (owner.src, owner.dst));
+            let name = self.config.message_name(message.name, ranks);
             format!("{name} misses {bytes} of {} bytes", message.bytes)
         };
         let mut lines: Vec<String> = missing.iter().take(SHOWN).map(one).collect();

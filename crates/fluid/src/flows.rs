@@ -279,20 +279,15 @@ impl Engine<'_> {
     /// How long after its last bit has crossed the slowest link, or its NIC, a packet of `bytes` is there.
     fn latency(&self, ends: (HostId, HostId), forward: &Resources, bytes: u64) -> Time {
         let RunConfig { fabric, failures, .. } = self.config;
-        let nic = fabric.ports()[fabric.nic(ends.0)].rate.serialize(bytes);
-        let all = fabric.one_way(ends.0, ends.1, bytes);
-        if failures.is_empty() {
-            return Time(all.0.saturating_sub(nic.0));
-        }
+        let mut all = fabric.one_way(ends.0, ends.1, bytes);
+        let mut slowest = fabric.ports()[fabric.nic(ends.0)].rate.serialize(bytes);
         let ports = forward.as_slice().iter().map(|port| PortId(*port));
-        let ports = ports.filter(|port| (port.0 as usize) < fabric.ports().len());
-        let (mut slower, mut slowest) = (0, nic);
-        for port in ports {
+        for port in ports.filter(|port| (port.0 as usize) < fabric.ports().len()) {
             let takes = failures.rate(fabric, port, self.now).serialize(bytes);
-            slower += takes.0.saturating_sub(fabric.ports()[port].rate.serialize(bytes).0);
+            all += Time(takes.0.saturating_sub(fabric.ports()[port].rate.serialize(bytes).0));
             slowest = slowest.max(takes);
         }
-        Time((all.0 + slower).saturating_sub(slowest.0))
+        Time(all.0.saturating_sub(slowest.0))
     }
 
     /// A flow takes one link of each cut on its way and back: these may differ from now on.

@@ -65,10 +65,8 @@ fn every_operation_gives_the_right_result() {
     }
 }
 
-/// Each rank is told, and none waits for what never comes.
-#[test]
-fn ranks_with_other_options_are_named() {
-    let plan = Benchmark {
+fn few_runs() -> Benchmark {
+    Benchmark {
         operation: Operation::AllReduce,
         sizes: vec![4096],
         iterations: 1,
@@ -76,7 +74,13 @@ fn ranks_with_other_options_are_named() {
         checks: 1,
         channels: 1,
         chunk: 4096,
-    };
+    }
+}
+
+/// Each rank is told, and none waits for what never comes.
+#[test]
+fn ranks_with_other_options_are_named() {
+    let plan = few_runs();
     let other = |change: &dyn Fn(&mut Benchmark)| {
         let mut other = plan.clone();
         change(&mut other);
@@ -141,15 +145,7 @@ fn a_wrong_element_is_noticed() {
 #[test]
 fn who_does_not_come_is_named() {
     let over = Over::Sockets { connections: 1, address: None };
-    let plan = Benchmark {
-        operation: Operation::AllReduce,
-        sizes: vec![4],
-        iterations: 1,
-        warm_up: 0,
-        checks: 0,
-        channels: 1,
-        chunk: 4096,
-    };
+    let plan = few_runs();
     let patience = Duration::from_millis(200);
     let config = Config { rank: 0, ranks: 3, meet: free_place(), patience, over, plan };
     let error = run_rank(&config, &mut |_| Ok(()), &mut |_| Ok(()), &|| Ok(()));

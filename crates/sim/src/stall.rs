@@ -49,6 +49,21 @@ impl Stall {
     }
 }
 
+impl RunConfig<'_> {
+    /// What messages call the message between two ranks, or one of the workload.
+    pub fn message_name(&self, message: MessageId, ranks: Option<(u32, u32)>) -> String {
+        match (&self.job, ranks) {
+            (Some(job), Some((src, dst))) => {
+                format!("message {} -> {}", rank_name(job, src), rank_name(job, dst))
+            }
+            _ => {
+                let one = &self.workload.messages()[message];
+                format!("message {} (host-{} -> host-{})", message.0, one.src.0, one.dst.0)
+            }
+        }
+    }
+}
+
 /// A message that is not done.
 struct Open<'e, 'a, Q, P> {
     /// The partition of its sender.
@@ -86,18 +101,11 @@ impl<Q, P> Open<'_, '_, Q, P> {
 
     fn tell(&self, world: &World, partitions: &[Engine<Q, P>]) -> String {
         let (config, message) = (world.config, self.message);
-        let (name, dst) = match (&config.job, &self.partition.jobs) {
-            (Some(job), Some(jobs)) => {
-                let (src, dst) = jobs.ends(self.id);
-                let name = format!("message {} -> {}", rank_name(job, src), rank_name(job, dst));
-                (name, job.hosts[dst as usize])
-            }
-            _ => {
-                let one = &config.workload.messages()[message];
-                let name =
-                    format!("message {} (host-{} -> host-{})", message.0, one.src.0, one.dst.0);
-                (name, one.dst)
-            }
+        let ranks = self.partition.jobs.as_ref().map(|jobs| jobs.ends(self.id));
+        let name = config.message_name(message, ranks);
+        let dst = match (&config.job, ranks) {
+            (Some(job), Some((_, dst))) => job.hosts[dst as usize],
+            _ => config.workload.messages()[message].dst,
         };
         let receiver = &partitions[usize::from(world.partitioning.hosts[dst].partition)];
         match self.partition.messages.sending(self.id).unmet() {

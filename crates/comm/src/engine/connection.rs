@@ -183,7 +183,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether it has been challenged, and its proof has left: who closes it then has seen that.
+    /// Whether it has been challenged, and its proof has left: who closes it then does not take it.
     pub(super) fn has_proved(&self) -> bool {
         let challenged =
             self.greeting.as_ref().is_some_and(|greeting| greeting.challenge.is_some());

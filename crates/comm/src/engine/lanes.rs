@@ -62,7 +62,7 @@ pub(super) enum Phase {
     Live,
 }
 
-/// The process at `peer` lives, and closes what has proved to know the secret: it says nothing to strangers.
+/// The process at `peer` has challenged this one, and closes the connection after its proof, as it does with strangers.
 fn turned_away(peer: impl std::fmt::Display, roce: bool) -> CommError {
     let or = if roce { ", or its RDMA device has failed (its log says so)" } else { "" };
     CommError::Remote(format!(
@@ -465,8 +465,8 @@ impl Engine {
         true
     }
 
-    /// A connection was not welcomed, though it may have proved that it knows the secret. Whether the peer has
-    /// refused so often that it will not welcome any.
+    /// A connection was not welcomed; `has_proved`: though its proof had left. Whether the peer has refused so often
+    /// that it will not welcome any.
     fn is_refused(&mut self, number: u32, why: &Broken, has_proved: bool) -> bool {
         let Some(sending) = self.sending.get_mut(number) else { return true };
         if !why.is_refused() && !matches!(why, Broken::Closed) {

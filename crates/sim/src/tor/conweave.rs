@@ -69,7 +69,8 @@ impl Ways for Paths<'_> {
         }
     }
     fn has(&self, path: PathId) -> bool {
-        self.routes.is_none() || self.alive().any(|other| other == path)
+        let Some(routes) = self.routes else { return true };
+        self.is_alive(path, routes, false) || self.alive().any(|other| other == path)
     }
 }
 

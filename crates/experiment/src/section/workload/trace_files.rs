@@ -59,10 +59,10 @@ pub(super) fn format_of_messages(name: &str, text: &str) -> Option<&'static str>
 pub(super) fn formats_of(path: &Path) -> Vec<&'static TraceFormatInfo> {
     let (head, name) = (head_of(path).unwrap_or_default(), path.to_string_lossy());
     let is_of = |info: &&TraceFormatInfo| TraceFormats::recognises(info, &head);
-    let ends_so = |info: &&TraceFormatInfo| info.stem(&name).is_some();
-    match TRACE_FORMATS.iter().any(|info| is_of(&info)) {
-        true => TRACE_FORMATS.iter().filter(is_of).collect(),
-        false => TRACE_FORMATS.iter().filter(ends_so).collect(),
+    let by_content: Vec<_> = TRACE_FORMATS.iter().filter(is_of).collect();
+    match by_content.is_empty() {
+        true => TRACE_FORMATS.iter().filter(|info| info.stem(&name).is_some()).collect(),
+        false => by_content,
     }
 }
 
