@@ -5,14 +5,29 @@
 //! where its window starts: its owner passes `first` with every call, never a smaller one than
 //! before, and takes out what it leaves behind.
 
+use std::slice;
+
 /// Numbers from `first` on, each at its number modulo the bits of the ring.
+///
+/// The owner may keep something `Beside` them that it seldom needs, in the same few bytes.
 #[derive(Clone, Debug)]
-pub(in crate::recovery) enum Marks {
-    /// A ring of one word.
-    Few(u64),
-    /// A ring of 2, 4, 8.. words. Boxed twice, which leaves the value a tag of its own, with
-    /// values to tell recoveries apart by.
-    Many(Box<Box<[u64]>>),
+pub(in crate::recovery) struct Marks<Beside = ()> {
+    /// A ring of one word, while there is no larger one.
+    word: u64,
+    rest: Option<Box<Rest<Beside>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Rest<Beside> {
+    /// A ring of 2, 4, 8.. words; none while one word is enough.
+    words: Box<[u64]>,
+    beside: Option<Beside>,
+}
+
+impl<Beside> Default for Rest<Beside> {
+    fn default() -> Rest<Beside> {
+        Rest { words: Box::default(), beside: None }
+    }
 }
 
 /// The word of `number` in a ring of `words`.
@@ -21,14 +36,41 @@ fn index(words: &[u64], number: u32) -> usize {
     (number as usize / 64) & (words.len() - 1)
 }
 
-impl Marks {
-    pub(in crate::recovery) const EMPTY: Marks = Marks::Few(0);
+impl<Beside> Marks<Beside> {
+    pub(in crate::recovery) const EMPTY: Marks<Beside> = Marks { word: 0, rest: None };
 
     fn words(&self) -> &[u64] {
-        match self {
-            Marks::Few(word) => std::slice::from_ref(word),
-            Marks::Many(words) => words,
+        match &self.rest {
+            Some(rest) if !rest.words.is_empty() => &rest.words,
+            _ => slice::from_ref(&self.word),
         }
+    }
+    fn words_mut(&mut self) -> &mut [u64] {
+        match &mut self.rest {
+            Some(rest) if !rest.words.is_empty() => &mut rest.words,
+            _ => slice::from_mut(&mut self.word),
+        }
+    }
+    /// What the owner keeps beside the set, if it keeps anything.
+    #[inline(always)]
+    pub(super) fn beside(&self) -> Option<&Beside> {
+        self.rest.as_ref()?.beside.as_ref()
+    }
+    #[inline(always)]
+    pub(super) fn beside_mut(&mut self) -> Option<&mut Beside> {
+        self.rest.as_mut()?.beside.as_mut()
+    }
+    pub(super) fn beside_or_default(&mut self) -> &mut Beside
+    where
+        Beside: Default,
+    {
+        self.rest.get_or_insert_default().beside.get_or_insert_default()
+    }
+    /// What was kept beside the set, with its memory.
+    pub(super) fn take_beside(&mut self) -> Option<Beside> {
+        let beside = self.rest.as_mut()?.beside.take();
+        self.rest.take_if(|rest| rest.words.is_empty());
+        beside
     }
     /// How many numbers from `first` on have a bit of their own.
     fn span(&self) -> u32 {
@@ -69,20 +111,18 @@ impl Marks {
     /// Puts `number` in; returns whether it was not there.
     #[inline(always)]
     pub(in crate::recovery) fn insert(&mut self, first: u32, number: u32) -> bool {
-        match self {
-            Marks::Few(word) if number - first < 64 => {
-                let is_new = *word >> (number % 64) & 1 == 0;
-                *word |= 1 << (number % 64);
-                is_new
-            }
-            _ => self.insert_far(first, number),
+        if self.rest.is_some() || number - first >= u64::BITS {
+            return self.insert_far(first, number);
         }
+        let is_new = self.word >> (number % 64) & 1 == 0;
+        self.word |= 1 << (number % 64);
+        is_new
     }
     fn insert_far(&mut self, first: u32, number: u32) -> bool {
         if number - first >= self.span() {
             self.grow(first, number);
         }
-        let Marks::Many(words) = self else { unreachable!("one word has room for what is near") };
+        let words = self.words_mut();
         let word = &mut words[index(words, number)];
         let is_new = *word >> (number % 64) & 1 == 0;
         *word |= 1 << (number % 64);
@@ -92,10 +132,8 @@ impl Marks {
     pub(in crate::recovery) fn take(&mut self, first: u32, number: u32) -> bool {
         let was_there = self.contains(first, number);
         if was_there {
-            match self {
-                Marks::Few(word) => *word &= !(1 << (number % 64)),
-                Marks::Many(words) => words[index(words, number)] &= !(1 << (number % 64)),
-            }
+            let words = self.words_mut();
+            words[index(words, number)] &= !(1 << (number % 64));
         }
         was_there
     }
@@ -109,21 +147,19 @@ impl Marks {
                 wider[index(&wider, old)] |= 1 << (old % 64);
             }
         }
-        *self = Marks::Many(Box::new(wider));
+        self.rest.get_or_insert_default().words = wider;
     }
 
     /// Takes out `first` and what follows it without a gap; returns how many those were.
     #[inline(always)]
     pub(in crate::recovery) fn take_run(&mut self, first: u32) -> u32 {
-        match self {
-            Marks::Few(word) => {
-                // `first` at the lowest bit: adding one carries through the run.
-                let turned = word.rotate_right(first % 64);
-                *word = (turned & turned.wrapping_add(1)).rotate_left(first % 64);
-                turned.trailing_ones()
-            }
-            Marks::Many(words) => take_run_far(words, first),
+        if self.rest.is_some() {
+            return take_run_far(self.words_mut(), first);
         }
+        // `first` at the lowest bit: adding one carries through the run.
+        let turned = self.word.rotate_right(first % 64);
+        self.word = (turned & turned.wrapping_add(1)).rotate_left(first % 64);
+        turned.trailing_ones()
     }
 }
 

@@ -17,7 +17,8 @@
 //! A flow that loses nothing is the rule, and there may be many thousands of them. What such
 //! a flow needs for an acknowledgement lies in its own few bytes, and the ring of send times is
 //! only written: it is read when the timer runs, once a time-out. Whatever loss asks for is
-//! allocated when it happens, and costs O(log n) a packet however wide the window.
+//! allocated when it happens: one row of the lost packets, in order. It is searched by halves; what is put in
+//! or taken out moves those behind it, some KB at most.
 
 mod late;
 mod marks;
@@ -77,15 +78,14 @@ impl Recovery for Trim {
         rateless: false,
         options: &[],
     };
-    /// Boxed, since only one kind of sender may fill the space that each flow has for any.
-    type Sender = Box<SelectiveSender>;
+    type Sender = SelectiveSender;
     type Receiver = SelectiveReceiver;
 
     fn read(_: &mut Options<'_>) -> Result<Trim, OptionError> {
         Ok(Trim)
     }
-    fn sender(&self, packets: u32) -> Box<SelectiveSender> {
-        Box::new(SelectiveSender::new(packets))
+    fn sender(&self, packets: u32) -> SelectiveSender {
+        SelectiveSender::new(packets)
     }
     fn receiver(&self, packets: u32) -> SelectiveReceiver {
         SelectiveReceiver::new(packets)

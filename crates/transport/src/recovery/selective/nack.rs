@@ -28,15 +28,15 @@ impl Recovery for SelectiveNack {
         rateless: false,
         options: &[],
     };
-    /// Boxed, since only one kind of each half may fill the space that each flow has for any.
-    type Sender = Box<NackedSender>;
+    type Sender = NackedSender;
+    /// Boxed, since only one kind of receiver may fill the space that each flow has for any.
     type Receiver = Box<NackingReceiver>;
 
     fn read(_: &mut Options<'_>) -> Result<SelectiveNack, OptionError> {
         Ok(SelectiveNack)
     }
-    fn sender(&self, packets: u32) -> Box<NackedSender> {
-        Box::new(NackedSender(SelectiveSender::new(packets)))
+    fn sender(&self, packets: u32) -> NackedSender {
+        NackedSender(SelectiveSender::new(packets))
     }
     fn receiver(&self, packets: u32) -> Box<NackingReceiver> {
         Box::new(NackingReceiver { inner: SelectiveReceiver::new(packets), reported: None })

@@ -20,25 +20,26 @@ pub struct SelectiveSender {
     packets: u32,
     /// Out: neither acknowledged nor lost.
     in_flight: u32,
-    /// What is acknowledged after `acked`.
-    early: Marks,
+    /// What is acknowledged after `acked`; beside it what timed out or was reported lost, if anything was.
+    early: Marks<Late>,
     /// Send times of the packets from [`SelectiveSender::fresh`] to `next`, in picoseconds, at
     /// their number modulo the ring's length (zero or a power of two).
     times: Box<[u64]>,
-    /// Packets that timed out, if any did.
-    late: Option<Box<Late>>,
 }
 
 impl SelectiveSender {
     pub(in crate::recovery) fn new(packets: u32) -> SelectiveSender {
-        let (times, late) = (Box::default(), None);
-        let early = Marks::EMPTY;
-        SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, early, times, late }
+        let (early, times) = (Marks::EMPTY, Box::default());
+        SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, early, times }
+    }
+    #[inline(always)]
+    fn late(&self) -> Option<&Late> {
+        self.early.beside()
     }
     /// The first packet that may be out for the first time.
     #[inline(always)]
     fn fresh(&self) -> u32 {
-        self.late.as_ref().map_or(self.acked, |late| late.below.max(self.acked))
+        self.late().map_or(self.acked, |late| late.below.max(self.acked))
     }
     #[inline(always)]
     fn time(&self, seq: u32) -> Time {
@@ -60,7 +61,7 @@ impl SelectiveSender {
         let mut expired = 0;
         late.below = self.first_timed(late, late.below.max(self.acked));
         while late.below < self.next && is_due(self.time(late.below)) {
-            late.lost.insert(late.below);
+            late.lose(late.below);
             late.below = self.first_timed(late, late.below + 1);
             expired += 1;
         }
@@ -80,34 +81,33 @@ impl SelectiveSender {
     }
     /// Whether something waits to be sent again.
     pub(in crate::recovery) fn has_lost(&self) -> bool {
-        self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
+        self.late().is_some_and(|late| late.waiting() > 0)
     }
     /// Takes `seq` for lost if it is out; returns whether it was.
     pub(in crate::recovery) fn lose(&mut self, seq: u32) -> bool {
         if seq >= self.next || !self.is_missing(seq) {
             return false;
         }
-        let late = self.late.get_or_insert_default();
         // What is neither lost nor resent is out for the first time.
-        let is_out = late.lose_again(seq) || late.lost.insert(seq);
+        let is_out = self.early.beside_or_default().lose(seq);
         self.in_flight -= u32::from(is_out);
         is_out
     }
 
     /// Whether `seq` is taken for lost, or was, and has been sent again.
     pub(in crate::recovery) fn was_lost(&self, seq: u32) -> bool {
-        self.late.as_ref().is_some_and(|late| late.knows(seq))
+        self.late().is_some_and(|late| late.knows(seq))
     }
     /// As [`Late::acknowledge`]. Once nothing is late any more, the flow is as cheap as one that
     /// never lost anything.
     #[cold]
     fn acknowledge_late(&mut self, seq: u32) -> u32 {
-        let Some(late) = &mut self.late else {
+        let Some(late) = self.early.beside_mut() else {
             return 0;
         };
         let lost = late.acknowledge(seq, self.acked);
         if late.is_over(self.acked) {
-            self.late = None;
+            self.early.take_beside();
         }
         lost
     }
@@ -143,11 +143,10 @@ impl SendHalf for SelectiveSender {
         self.acked
     }
     fn each_lost(&self, see: &mut dyn FnMut(u32)) {
-        self.late.iter().flat_map(|late| &late.lost).for_each(|seq| see(*seq));
+        self.late().iter().flat_map(|late| late.each_waiting()).for_each(see);
     }
     fn backlog(&self) -> u32 {
-        let lost = self.late.as_ref().map_or(0, |late| late.lost.len() as u32);
-        self.packets - self.next + lost
+        self.packets - self.next + self.late().map_or(0, Late::waiting)
     }
     #[inline(always)]
     fn is_done(&self) -> bool {
@@ -157,7 +156,7 @@ impl SendHalf for SelectiveSender {
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         self.in_flight += 1;
-        if let Some(late) = &mut self.late
+        if let Some(late) = self.early.beside_mut()
             && let Some(seq) = late.resend(now)
         {
             return Sent { seq, retransmission: true };
@@ -185,7 +184,7 @@ impl SendHalf for SelectiveSender {
             packets += 1;
             self.acked += 1 + self.early.take_run(self.acked + 1);
         }
-        let lost = if self.late.is_some() { self.acknowledge_late(seq) } else { 0 };
+        let lost = if self.late().is_some() { self.acknowledge_late(seq) } else { 0 };
         self.in_flight -= packets - lost;
         Acknowledged { packets, in_flight, lost: 0 }
     }
@@ -202,24 +201,26 @@ impl SendHalf for SelectiveSender {
     }
 
     fn deadline(&self, rto: Time) -> Option<Time> {
-        let seq = match &self.late {
+        let seq = match self.late() {
             None => self.first_missing(self.acked),
             Some(late) => self.first_timed(late, self.fresh()),
         };
         let fresh = (seq < self.next).then(|| self.time(seq));
-        let resent = self.late.as_ref().and_then(|late| late.oldest());
+        let resent = self.late().and_then(Late::oldest);
         Some(fresh.into_iter().chain(resent).min()?.saturating_add(rto))
     }
 
     fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
-        if self.late.is_none() && self.deadline(rto).is_none_or(|deadline| deadline > now) {
+        if self.late().is_none() && self.deadline(rto).is_none_or(|deadline| deadline > now) {
             return 0;
         }
         let is_due = |sent: Time| sent.saturating_add(rto) <= now;
-        let mut late = self.late.take().unwrap_or_default();
+        let mut late = self.early.take_beside().unwrap_or_default();
         let lost = self.expire_fresh(&mut late, is_due) + late.expire(is_due);
         self.in_flight -= lost;
-        self.late = (!late.is_over(self.acked)).then_some(late);
+        if !late.is_over(self.acked) {
+            *self.early.beside_or_default() = late;
+        }
         lost
     }
 }
