@@ -304,7 +304,8 @@ def test_jobs_that_cannot_be_submitted_take_one_line(
     if sbatch is not None:
         (tmp_path / "sbatch").write_text(sbatch)
         (tmp_path / "sbatch").chmod(0o755)
-    on = "slurm:queue=batch,cores=2,memory=2GB,interface=lo"
+    # A time at the end is no port of a scheduler.
+    on = "slurm:queue=batch,cores=2,memory=2GB,interface=lo,walltime=0:10:00"
     done = subprocess.run(
         command("run", "small.toml", "-o", "out", "--no-report", "--on", on),
         cwd=tmp_path,

@@ -525,8 +525,12 @@ def test_a_plan_says_which_path_has_no_port(weft: Weft, small: Path, tmp_path: P
 
 @needs_bed
 @pytest.mark.slow
-def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -> None:
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+def test_a_standing_bed_is_discovered_planned_and_run(
+    weft: Weft, small: Path, protocol: str
+) -> None:
     """Leaves that only hash: what the plan puts on each uplink is what the kernel counts there."""
+    small.write_text(f'{CLUSTER}[cluster]\nprotocol = "{protocol}"\n')
     assert weft("testbed", "up", small, "--hash").returncode == 0
     try:
         done = weft("discover", small, "--over", "testbed", "-o", "paths.json")
@@ -545,8 +549,12 @@ def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -
             "plan",
         )
         assert weft(*words).returncode == 0
-        run = weft("testbed", "run", small, "--plan", "plan", "--json")
+        words = ("testbed", "run", small, "--plan", "plan", "--json")
+        plain, over_tcp = weft(*words), weft(*words, "--tcp")
+        run, other = (plain, over_tcp) if protocol == "udp" else (over_tcp, plain)
         assert run.returncode == 0, run.stderr
+        assert other.returncode == 2
+        assert f"its ports are of {protocol}, and mean nothing to another protocol" in other.stderr
     finally:
         assert weft("testbed", "down", small).returncode == 0
     sent = [uplink["bytes"] for uplink in json.loads(run.stdout)["uplinks"]]
@@ -573,6 +581,7 @@ def test_a_standing_bed_is_discovered_planned_and_run(weft: Weft, small: Path) -
             ("small.toml", "--over", "no-such-program {host}"),
             "--over: no-such-program: no such file",
         ),
+        (("small.toml", "--over", ""), "--over: no command; write one that runs another on"),
         (("small.toml", "--over", "ssh {hoast}"), "there are {host}, {address} and {node}"),
         (("small.toml", "--over", "ssh {host.x}"), "there are {host}, {address} and {node}"),
         (("small.toml", "--simulate", "burst=-3"), "burst: -3 is out of range; use 0 to 4"),
@@ -593,6 +602,35 @@ def test_what_cannot_be_is_refused_in_one_line(
     done = weft("discover", *words)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert says in done.stderr
+
+
+def test_a_launcher_that_passes_nothing_on_is_told_so(
+    weft: Weft, small: Path, tmp_path: Path
+) -> None:
+    """As `kubectl exec` without `-i`."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -m weft "$@" < /dev/null\n')
+    launcher.chmod(0o755)
+    done = weft("discover", small, "--over", f"{launcher} {{host}}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "nothing comes on standard input; --over needs a command that passes it" in done.stderr
+
+
+def test_a_report_needs_no_survey_of_a_host_that_has_nothing_to_look_for(
+    weft: Weft, small: Path, tmp_path: Path
+) -> None:
+    """A ring leaves a rack from its last host."""
+    small.write_text(CLUSTER.replace("hosts_per_leaf = 1", "hosts_per_leaf = 2"))
+    path = tmp_path / "paths.json"
+    words = ("discover", small, "--from", "h0", "-o", path, "--job", "all-reduce:size=1MB")
+    words = (*words, "--report")
+    none = weft(*words)
+    assert none.returncode == 2
+    assert "the job sends nothing from these hosts" in none.stderr
+    table.write(_whole_table(clusters.read(small)), path)
+    done = weft(*words)
+    assert done.returncode == 0, done.stderr
+    assert "leaf-1" in done.stdout
 
 
 def test_nobody_answers_on_this_machine(weft: Weft, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--schemes", "ethereall"), "no such scheme"),
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
+        (("--env", "WEFT_LOG=debug"), "--env: WEFT_LOG: the test bed sets it itself"),
         (("--mute", "spine-9"), "--mute: spine-9 is no switch; there are leaf-0"),
         (
             ("--enforce", "magic"),
@@ -150,7 +151,8 @@ def test_discovered_ports_load_uplinks_alike_where_leaves_only_hash(weft: Weft, 
 @needs_bed
 @pytest.mark.slow
 def test_addresses_and_segment_routing_load_uplinks_alike(weft: Weft, bed: Path) -> None:
-    """Without a rule at any leaf."""
+    """Without a rule at any leaf; others do not mind addresses of paths that the file names."""
+    bed.write_text(f'{CLUSTER}[cluster]\npath_addresses = "172.16.0.0/12"\n')
     words = ("--schemes", "ethereal,dnlb,ecmp", "--enforce", "addresses,srv6", "--seeds", "1")
     found = measured(weft, bed, *words, "-n", "4")
     hottest = {one["scheme"]: one["hottest_uplink_mean"] for one in found["schemes"]}

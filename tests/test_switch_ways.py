@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -226,6 +227,19 @@ def test_every_platform_writes_or_refuses(mine: Path, way: Any) -> None:
             elif file.text.startswith("#!/bin/sh"):
                 subprocess.run(["sh", "-n"], input=file.text, text=True, check=True)
     assert {"linux", "frr", "sonic"} <= set(written)
+
+
+@pytest.mark.parametrize("platform", ["linux", "frr", "sonic"])
+def test_a_spine_without_links_has_its_segment_and_no_routes(mine: Path, platform: str) -> None:
+    """It is down as a whole."""
+    links = [f"leaf-{leaf} <-> spine-1" for leaf in range(3)]
+    with mine.open("a") as file:
+        file.write(f'[failures.spine]\nlinks = {links}\nkind = "down"\n')
+    made, _ = for_switches.files(mine, Request(platform, "srv6"))
+    of = {file.name.partition(".")[0]: file.text for file in made if "rollback" not in file.name}
+    own = {name: re.search(r"fcbb:bb00:\w+::/48", of[name]) for name in ("spine-0", "spine-1")}
+    assert all(own.values())
+    assert not any("spine-1" in text for name, text in of.items() if name != "spine-1")
 
 
 @pytest.mark.skipif(shutil.which("vtysh") is None, reason="needs frr")

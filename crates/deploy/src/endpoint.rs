@@ -112,9 +112,15 @@ fn unplanned(
             scheme::UNPLANNED
         )));
     }
-    if !given.options.is_empty() {
-        warnings
-            .push("WEFT_OPTIONS: without WEFT_CONFIG there is nothing to choose; unset it".into());
+    if !given.paths.is_empty() {
+        return Err(DeployError(
+            "WEFT_PATHS: paths of a cluster that is not known; set WEFT_CONFIG to its CLUSTER.toml"
+                .into(),
+        ));
+    }
+    let idle = [("WEFT_OPTIONS", given.options.is_empty()), ("WEFT_HOST", given.hosts.is_empty())];
+    for (name, _) in idle.into_iter().filter(|(_, is_empty)| !is_empty) {
+        warnings.push(format!("{name}: without WEFT_CONFIG there is nothing to choose; unset it"));
     }
     let mut devices = Vec::new();
     for one in chosen(interfaces, given.ifname.as_deref())? {

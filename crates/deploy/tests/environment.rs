@@ -422,6 +422,7 @@ fn mistakes_are_told_in_one_line() {
         (&[config, ("WEFT_HOST", "h9")], "WEFT_HOST: \"h9\" is no host of"),
         (&[config, ("WEFT_HOST", "h0,0")], "WEFT_HOST: h0 is there twice"),
         (&[("WEFT_SCHEME", "ethereal")], "WEFT_SCHEME: ethereal needs to know the fabric"),
+        (&[("WEFT_PATHS", "paths.json")], "WEFT_PATHS: paths of a cluster that is not known"),
         (&[("WEFT_SEED", "-1")], "WEFT_SEED: \"-1\": is no whole number"),
         (&[("WEFT_CONNECTIONS", "0")], "WEFT_CONNECTIONS: \"0\": is out of range; use 1 to 64"),
         (&[("WEFT_BACKEND", "rdma")], "WEFT_BACKEND: \"rdma\": is not known; use one of auto"),
@@ -447,6 +448,17 @@ fn tcp_in_the_place_of_verbs_is_told() {
     assert_eq!(found.devices[0].endpoint.backend, Backend::Tcp);
     assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
     assert!(found.warnings[0].contains("weft-none0 has no RDMA device, so TCP is used"));
+}
+
+#[test]
+fn choices_without_a_cluster_are_told() {
+    let here = [interface("eth0", "10.0.0.2")];
+    for variable in [("WEFT_OPTIONS", "batch=1us"), ("WEFT_HOST", "h0")] {
+        let found = deployed(&[variable], &here).unwrap();
+        let line =
+            format!("{}: without WEFT_CONFIG there is nothing to choose; unset it", variable.0);
+        assert_eq!(found.warnings, [line]);
+    }
 }
 
 #[test]

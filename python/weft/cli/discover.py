@@ -188,7 +188,7 @@ def discover(
     hosts of --over could not look; 2 bad input.
     """
     from weft.cli.terminal import note
-    from weft.discover import everywhere, local, show
+    from weft.discover import everywhere, local, peers, show
     from weft.discover import table as tables
     from weft.errors import ExperimentError
 
@@ -213,9 +213,17 @@ def discover(
     if over is None or cluster is None or named is None:
         if over is not None:
             raise ExperimentError("--over: needs a cluster file, whose hosts are to look")
-        wanted = _surveys(named, ends, (protocol, port), rules, needs)
-        found = local.run(wanted, output, fresh, tell)
-        sources = [one.source for one in wanted]
+        try:
+            wanted = _surveys(named, ends, (protocol, port), rules, needs)
+        except peers.NothingSentError:
+            # The report is about all hosts, of which this one may have nothing to look for.
+            if not report or output is None or not output.exists():
+                raise
+            found = tables.read(output)
+            sources = [one["address"] for one in found["sources"]]
+        else:
+            found = local.run(wanted, output, fresh, tell)
+            sources = [one.source for one in wanted]
     else:
         who = _pairs(named, ends, needs, everyone=True)
         of_hosts = everywhere.surveys(named, who, protocol, port, rules, needs)

@@ -311,9 +311,9 @@ def place(text: str | None) -> Place | None:
     from weft.study.cluster.places import KINDS, Place
     from weft.study.fields import suggestion
 
-    if re.search(r":\d+$", text):
-        return Place(text, {}, text)
     kind, _, rest = text.partition(":")
+    if kind not in KINDS and re.search(r":\d+$", text):
+        return Place(text, {}, text)
     if kind not in KINDS:
         from weft import ExperimentError
 

@@ -146,8 +146,12 @@ def _command(template: str, host: Host) -> list[str]:
             f"--over: {template!r}: write a command that runs another one on a host, as "
             '"ssh {host}"; there are {host}, {address} and {node}'
         ) from None
+    if not words:
+        raise ExperimentError(
+            '--over: no command; write one that runs another on a host, as "ssh {host}"'
+        )
     # A path of weft there, quoted for its shell, which without a terminal looks into few folders.
-    own = words and Path(words[-1].strip("'\"")).name == "weft"
+    own = Path(words[-1].strip("'\"")).name == "weft"
     return [*words, *(_REMOTE[1:] if own else _REMOTE)]
 
 
@@ -185,6 +189,11 @@ def serve(text: str) -> str:
     """Be the other end of `--over`: a survey as JSON comes in, what was found goes out."""
     from weft.discover import survey
 
+    if not text.strip():
+        raise ExperimentError(
+            "--survey -: nothing comes on standard input; --over needs a command that passes it on "
+            "(kubectl exec -i, srun without --input=none)"
+        )
     try:
         given = json.loads(text)
         one, known = survey.from_json(given["survey"]), given["known"]

@@ -97,6 +97,10 @@ def source_towards(target: str) -> str:
         return str(one.getsockname()[0])
 
 
+class NothingSentError(ExperimentError):
+    """A job sends nothing from these hosts for which they would have to look for paths."""
+
+
 def pairs(
     cluster: Cluster,
     mine: Sequence[Host],
@@ -106,6 +110,7 @@ def pairs(
     """Who of `mine` looks for whom: all in other racks, those named, those that a job sends to.
 
     Raises:
+        NothingSentError: The job sends nothing from `mine` to other racks.
         ExperimentError: A name is none of the cluster's, or there is nobody to look for.
     """
     wanted = cluster.hosts if targets is None else named(cluster, targets)
@@ -117,7 +122,7 @@ def pairs(
         if to:
             found.append((host, to))
     if not found and job is not None:
-        raise ExperimentError(
+        raise NothingSentError(
             "discover: the job sends nothing from these hosts to other racks, and within a rack "
             "there is one path; name others with --from and --to, or leave --job out"
         )

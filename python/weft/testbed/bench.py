@@ -169,6 +169,8 @@ def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("WEFT_"):
             raise ExperimentError(f"--env: {text!r}: write a variable as WEFT_CHECKSUM=1")
+        if name in rank_processes.OWN:
+            raise ExperimentError(f"--env: {name}: the test bed sets it itself; leave it out")
         if name not in known:
             raise ExperimentError(
                 f"--env: {name}: no such variable; {fields.suggestion(name, known)}"

@@ -6,11 +6,11 @@ for each measurement goes to standard output. The bed is for this run only, as i
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,12 @@ class _One:
         # Its seed draws failures: those of the bed.
         seed_of_failures = self._job["cluster_seed"]
         by_path = scheme["follows"] == "addresses"
-        told = addresses.with_network(self._cluster) if by_path else self._cluster
+        # Without those, hosts have one address each, whatever the file has for paths.
+        told = (
+            addresses.with_network(self._cluster)
+            if by_path
+            else dataclasses.replace(self._cluster, path_addresses=None)
+        )
         cluster = json.dumps(clusters.as_json(told))
         config.write_text(_native.plan_for_hosts(scheme["scheme"], seed_of_failures, cluster))
         paths = {"WEFT_PATHS": str(self._discover())} if scheme["discovers"] else {}
@@ -143,7 +148,7 @@ class _One:
             "failed_at_percent": self._failed_at_percent,
             "healed_at_percent": self._healed_at_percent,
             "discovery": self._discovery,
-            "links": [asdict(link) for link in counters.between(before, after)],
+            "links": [dataclasses.asdict(link) for link in counters.between(before, after)],
             "ranks": list(processes.reports()),
         }
         if late:

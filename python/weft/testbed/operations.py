@@ -211,6 +211,11 @@ def run_workload(
     if plan is not None:
         read = plan_input.read(plan, path)
         scheme, seed, planned = read.scheme, read.seed, read.planned
+        if read.hashed is not None and (read.hashed == "tcp") != tcp:
+            raise ExperimentError(
+                f"{plan}: its ports are of {read.hashed}, and mean nothing to another protocol; "
+                + ("leave out --tcp" if tcp else "add --tcp")
+            )
         workload, changes = plan_input.STAND_IN, [*read.changes, *changes]
     cluster = clusters.read(path, seed)
     failure = failures.read(fail_at, how, cluster) if fail_at else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft import cluster as clusters
 from weft._types import Planned as Message
+from weft.cluster import Protocol
 from weft.errors import ExperimentError
 from weft.plans import file
 from weft.testbed import host_defaults
@@ -33,6 +34,8 @@ class Plan:
     """Options of the scheme, as changes to an experiment."""
     seed: int
     planned: list[Planned]
+    hashed: Protocol | None
+    """The protocol whose packets take the plan's paths, where its ports were discovered."""
 
 
 def read(path: Path, cluster_path: Path) -> Plan:
@@ -50,7 +53,8 @@ def read(path: Path, cluster_path: Path) -> Plan:
         scheme, chosen = table["scheme"], host_defaults.chosen(table["scheme"], table["options"])
         changes = [(f"balance.{key}", _text(value)) for key, value in chosen.items()]
         planned = _by_host(table["steps"], len(cluster.hosts), path)
-        return Plan(scheme, changes, int(table["seed"]), planned)
+        hashed = cluster.protocol if table.get("enforce") == "discovered" else None
+        return Plan(scheme, changes, int(table["seed"]), planned, hashed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ExperimentError):
             raise

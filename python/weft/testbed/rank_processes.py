@@ -18,6 +18,9 @@ from weft.cluster import Cluster, Host
 from weft.errors import ExperimentError
 from weft.testbed import system
 
+OWN = ("WEFT_STATS", "WEFT_LOG")
+"""Variables of the plugin that each rank sets itself."""
+
 _CONTROL = "control"
 """The namespace between the control ports of all hosts."""
 _PORT = 29500

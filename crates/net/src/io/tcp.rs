@@ -14,6 +14,7 @@ use crate::ports::Ports;
 use crate::receiver::Receiver;
 use crate::report::{Recovery, Sent};
 use crate::script::Script;
+use crate::sender::Given;
 use crate::wire::{Data, Hello};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token};
@@ -44,6 +45,8 @@ struct Outgoing {
     subflow: Subflow,
     hello: Hello,
     outlet: Option<Outlet>,
+    /// The source port that a plan made elsewhere gives it, while it stays on its way.
+    planned: Option<u16>,
     port: Option<u16>,
     /// The highest byte that was ever written.
     reached: u64,
@@ -186,16 +189,14 @@ impl Host {
             let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
             match &task.given {
                 None => self.planner.post(now, post, &fabric, &mut self.subflows),
-                Some(given) => self.subflows.extend((0..).zip(given).map(|(part, one)| Subflow {
-                    message,
-                    dst,
-                    bytes: one.bytes,
-                    part,
-                    route: one.route,
-                    delay: Time::ZERO,
-                    tag,
-                    carrier: weft_balance::plan::Carrier::Own,
-                })),
+                Some(given) => {
+                    let (delay, carrier) = (Time::ZERO, Carrier::Own);
+                    for (part, one) in (0..).zip(given.clone()) {
+                        let Given { bytes, route, port } = one;
+                        let one = Subflow { message, dst, bytes, part, route, delay, tag, carrier };
+                        self.open(one, port, now, poll);
+                    }
+                }
             }
         }
         self.open_subflows(now, poll);
@@ -203,25 +204,30 @@ impl Host {
 
     fn open_subflows(&mut self, now: Time, poll: &Poll) {
         for subflow in std::mem::take(&mut self.subflows) {
-            let (offset, total) = self.messages.cut(&subflow);
-            let flow = self.outgoing.len() as u32;
-            let (src, message) = (self.config.sender.host.0, subflow.message.0);
-            let data = Data { src, flow, seq: 0, packets: 1, message, offset, total, clock: 0 };
-            let hello = Hello { data, bytes: subflow.bytes };
-            self.outgoing.push(Outgoing {
-                subflow,
-                hello,
-                outlet: None,
-                port: None,
-                reached: 0,
-                progress: now,
-                time_outs: 0,
-                patient_until: Time::ZERO,
-                made_room: false,
-                finished: false,
-            });
-            self.connect(flow as usize, poll);
+            self.open(subflow, None, now, poll);
         }
+    }
+
+    fn open(&mut self, subflow: Subflow, planned: Option<u16>, now: Time, poll: &Poll) {
+        let (offset, total) = self.messages.cut(&subflow);
+        let flow = self.outgoing.len() as u32;
+        let (src, message) = (self.config.sender.host.0, subflow.message.0);
+        let data = Data { src, flow, seq: 0, packets: 1, message, offset, total, clock: 0 };
+        let hello = Hello { data, bytes: subflow.bytes };
+        self.outgoing.push(Outgoing {
+            subflow,
+            hello,
+            outlet: None,
+            planned,
+            port: None,
+            reached: 0,
+            progress: now,
+            time_outs: 0,
+            patient_until: Time::ZERO,
+            made_room: false,
+            finished: false,
+        });
+        self.connect(flow as usize, poll);
     }
 
     /// Opens a connection for a subflow; without one it waits for its time-out.
@@ -229,9 +235,10 @@ impl Host {
         let address = self.config.addresses[self.config.sender.host.0 as usize];
         let one = &mut self.outgoing[number];
         one.outlet = None;
-        for _ in 0..TRIES {
+        for attempt in 0..TRIES {
             self.opened += 1;
-            let port = self.ports.port(one.subflow.route, self.opened);
+            let planned = one.planned.filter(|_| attempt == 0);
+            let port = planned.unwrap_or_else(|| self.ports.port(one.subflow.route, self.opened));
             let to = self.config.address(self.ports, one.subflow.dst, port);
             let Ok(mut outlet) = Outlet::connect(address, port, self.config.dscp, to, &one.hello)
             else {
@@ -331,7 +338,8 @@ impl Host {
             self.sent.time_outs += 1;
             let route = self.planner.on_loss(now, &underway, LossSignal::TimeOut, fabric);
             if let Some(route) = route.filter(|route| *route != underway.route) {
-                self.outgoing[number].subflow.route = route;
+                let one = &mut self.outgoing[number];
+                (one.subflow.route, one.planned) = (route, None);
                 self.sent.remaps.push(now);
             }
             self.connect(number, poll);
