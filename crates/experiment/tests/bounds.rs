@@ -47,6 +47,23 @@ fn workload(hosts: u32, messages: &[Message]) -> Workload {
 }
 
 #[test]
+fn a_packet_that_comes_in_the_instant_of_a_failure_may_be_before_it() {
+    let fabric = fabric(Clos::leaf_spine(2, 1, 1, LINK));
+    let traffic = workload(2, &[message(0, 1, 1)]);
+    // When it is at the spine, whose link to its leaf slows down.
+    let there = (SMALLEST + LINK.delay) * 2;
+    let of = |start: Time| {
+        let links = LinkChoice::Named(vec!["spine-0 -> leaf-1".into()]);
+        let kind = FailureKind::Degraded { lost: 0.999 };
+        let failure = Failure { links, kind, start, end: Time::MAX };
+        let failures = Failures::new(&fabric, &[failure], 1).expect("failures");
+        bound(&fabric, &failures, &traffic, &PACKET)
+    };
+    assert_eq!(of(there), of(there + Time::ps(1)));
+    assert!(of(there - Time::ps(1)) > of(there) * 2);
+}
+
+#[test]
 fn one_message_serialises_once_and_its_last_byte_crosses_the_path() {
     let fabric = fabric(Clos::leaf_spine(2, 2, 2, LINK));
     // 2500 bytes are three packets: 2650 bytes on the wire, 212 ns.

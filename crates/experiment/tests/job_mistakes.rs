@@ -129,6 +129,12 @@ fn experts_have_to_fit() {
         moe("shares = \"1 two\""),
         "fig.toml: workload.shares (line 10): \"two\" is not a number; write one such as 1.0"
     );
+    let most = ["1e308"; 16].join(" ");
+    let line = moe(&format!("experts = 16\ntop_k = 2\nshares = \"{most}\""));
+    assert!(
+        line.contains("shares (line 12): add up to inf; give numbers of which the sum"),
+        "{line}"
+    );
     assert_eq!(
         moe("size = \"1MB\"").split(';').next(),
         Some("fig.toml: workload.size (line 10): unknown key")

@@ -15,6 +15,12 @@ fn without_failures_it_is_at_the_bound_in_order_and_with_few_queue_pairs() {
 }
 
 #[test]
+fn a_bond_keeps_the_order_of_chunks_on_a_queue_pair() {
+    let result = run_of("twill", &format!("homes = 2\n{}", tables(PERMUTATION)));
+    assert_eq!(column(&result, "retransmits"), 0.0);
+}
+
+#[test]
 fn slow_links_get_what_they_carry() {
     let slow = "[failures.slow]\ntier = \"leaf-up\"\nkind = \"degraded\"\nlost = 0.75\n";
     let more = format!("{}{slow}", tables(ALL_TO_ALL));

@@ -1,5 +1,6 @@
 //! Whole switches that fail: all of their links, by name, by order and by lot.
 
+use weft_fabric::topology::Torus;
 use weft_fabric::{
     Bundle, Clos, Detours, Direction, Fabric, Failure, FailureKind, Failures, Groups, Link,
     LinkChoice, Node, Pick, Tier,
@@ -115,6 +116,8 @@ fn one_direction_of_a_switch() {
 #[test]
 fn impossible_choices_are_refused() {
     let (two, three) = (leaf_spine(), fat_tree(4));
+    let torus = Torus { sizes: vec![4], wraps: true, hosts: 1, host_link: LINK, link: LINK };
+    let torus = Fabric::of_wiring(torus.wiring().unwrap()).unwrap();
     let all = |tier, count| of(tier, count, Groups::All, Pick::Random);
     let cases = [
         (&two, all(Tier::Cores, 1), "a fabric of two tiers has no cores: choose spines"),
@@ -124,6 +127,11 @@ fn impossible_choices_are_refused() {
             &three,
             all(Tier::Spines, 3),
             "3 aggregation switches cannot fail in pod 0, which has 2: use 1 to 2",
+        ),
+        (
+            &torus,
+            all(Tier::Spines, 1),
+            "there are no switches without hosts here: choose another tier",
         ),
         (&three, all(Tier::Cores, 5), "5 cores cannot fail in a fabric of 4: use 1 to 4"),
         (

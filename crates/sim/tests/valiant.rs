@@ -3,8 +3,9 @@
 use crate::common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group};
-use weft_fabric::{Clos, Fabric};
+use weft_fabric::{Clos, Fabric, Failure, FailureKind, LinkChoice};
 use weft_transport::RecoveryConfig;
+use weft_units::Time;
 
 /// All hosts of each group send to the next group: 2 hosts a router, 4 routers a group, 9 groups.
 fn adversarial(scheme: &str, options: &[(&str, &str)]) -> f64 {
@@ -35,6 +36,29 @@ fn valiant_routing_uses_all_other_links() {
     // 8 flows over 7 groups at random: some link has two or more, but none all eight.
     let slowdown = adversarial("valiant", &[("per", "flow")]);
     assert!((3.0..8.0).contains(&slowdown), "{slowdown}");
+}
+
+/// A flow keeps to a group, and to another one once a packet times out: a router of its own group is out of reach, and
+/// with it a quarter of the groups.
+#[test]
+fn a_flow_goes_over_another_group_after_a_time_out() {
+    let [host_link, local, global] = [LINK; 3];
+    let (groups, group, hosts, global_ports) = (9, Group::Routers(4), 2, 2);
+    let dragonfly = Dragonfly { groups, group, hosts, global_ports, host_link, local, global };
+    // All from the first router to another group.
+    let list: Vec<_> = (8..40).map(|dst| (dst % 2, dst, 960)).collect();
+    let mut setup = Setup::new(Clos::leaf_spine(2, 1, 1, LINK), messages(72, &list));
+    setup.fabric = Fabric::of_wiring(dragonfly.wiring().unwrap()).unwrap();
+    setup.balance.scheme = SchemeConfig::read("valiant", &[("per", "flow")]).unwrap();
+    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+    setup.failures = vec![Failure {
+        links: LinkChoice::Named(vec!["group-0-router-0 -> group-0-router-1".into()]),
+        kind: FailureKind::down(None),
+        start: Time::ZERO,
+        end: Time::MAX,
+    }];
+    let totals = setup.run().totals;
+    assert!(totals.wire_drops > 0 && totals.retransmits > 0, "{totals:?}");
 }
 
 /// UGAL goes the short way where that suffices, and round where it does not: at worst half of the capacity, as

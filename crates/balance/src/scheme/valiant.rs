@@ -9,7 +9,7 @@ use super::spray::RandomSpray;
 use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
-use crate::steer::{Departure, FlowContext, Steer};
+use crate::steer::{Departure, FlowContext, Steer, TimeOut};
 use weft_fabric::PathId;
 use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
@@ -112,5 +112,10 @@ impl Steer for OverGroups {
             Some(route) => route,
             None => state.draw(),
         }
+    }
+    /// The link to a group may be dead: the flow goes over another one.
+    fn on_time_out(&mut self, _: TimeOut) {
+        let state = &mut self.0;
+        state.fixed = state.fixed.map(|_| state.draw());
     }
 }

@@ -71,7 +71,8 @@ impl Carrying {
 
     /// When `bytes` that come from `from` on are through, at the earliest; `None`: never.
     pub(super) fn carried(&self, from: Time, mut bytes: u64) -> Option<Time> {
-        let first = self.steps.partition_point(|step| step.from <= from) - 1;
+        // A packet that comes in the instant of a step may be in service when it begins.
+        let first = self.steps.partition_point(|step| step.from < from).saturating_sub(1);
         let mut at = from;
         for (index, step) in self.steps.iter().enumerate().skip(first) {
             let next = self.steps.get(index + 1);

@@ -207,7 +207,10 @@ impl Tier {
             }
             _ => format!("in a fabric of {all}"),
         };
-        Err(FabricError(format!("{count} {what} cannot fail {place}: use 1 to {all}")))
+        Err(FabricError(match all {
+            0 => format!("there are no {what} here: choose another tier"),
+            _ => format!("{count} {what} cannot fail {place}: use 1 to {all}"),
+        }))
     }
 
     /// The numbers of the chosen groups, sorted.

@@ -11,7 +11,7 @@ use crate::partition::{OwnHost, ReceiverId, SendingId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::Steering;
-use weft_balance::plan::{Carrier, Post, QueuePairId, Subflow};
+use weft_balance::plan::{Carrier, Chunk, Post, QueuePairId, Subflow};
 use weft_balance::steer::FlowContext;
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Time, random};
@@ -93,8 +93,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let context = self.flow_context(host, &subflow, own);
         let steering = Steering::new(&config.balance, &context);
         let dead = self.dead_between(host, subflow.dst);
-        let plane = match chunk.and_then(|chunk| chunk.port) {
-            Some(port) => u32::from(port),
+        let plane = match chunk {
+            Some(Chunk { port: Some(port), .. }) => u32::from(port),
+            // Chunks of a queue pair are packets of one connection, which a bond hashes alike.
+            Some(Chunk { queue_pair, .. }) => {
+                let address = self.address(host, queue_pair, subflow.dst);
+                in_turn(self.live_ports(dead), address as u32)
+            }
             None => in_turn(self.live_ports(dead), unit.wrapping_add(key as u32)),
         };
         let planes = match steering.is_fixed() {

@@ -268,8 +268,11 @@ impl Experts {
                     "shares: {told} numbers for {count} experts; give one for each"
                 ));
             }
-            if shares.iter().all(|share| *share == 0.0) || shares.iter().any(|s| s.is_infinite()) {
-                return error("shares: nobody is popular; give one expert more than 0".into());
+            let total: f64 = shares.iter().sum();
+            if total == 0.0 || !total.is_finite() {
+                return error(format!(
+                    "shares: add up to {total}; give numbers of which the sum is above 0 and finite"
+                ));
             }
         }
         let choices = u64::from(ranks) * u64::from(self.tokens) * u64::from(top_k);
