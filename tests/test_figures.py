@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft
 from weft import units
 from weft.report import tables, usual_columns
 from weft.report.figures import (
@@ -17,12 +18,13 @@ from weft.report.figures import (
     draw_matplotlib,
     draw_plotly,
     goodput,
+    link_load,
     metrics,
     palette,
     queues,
     subset,
 )
-from weft.report.figures.model import Axis, Bars, Curve, Lines, Panel
+from weft.report.figures.model import Axis, Bars, Curve, HeatMap, Lines, Panel
 from weft.report.grouping import group
 from weft.study import stats
 
@@ -352,3 +354,65 @@ def test_goodput_is_bytes_over_the_interval_before() -> None:
     assert isinstance(queue.panels[0].plot, Lines)
     assert max(queue.panels[0].plot.curves[0].y) == pytest.approx(9.0)
     assert goodput.figures(group(rows), series.filter(pl.col("kind") == "port")) == []
+
+
+@pytest.mark.parametrize(
+    ("fabric", "rows", "first"),
+    [
+        ({"topology": "fat-tree", "k": 4}, {"leaf": 8, "pod/aggregation switch": 8}, ("0", "0/0")),
+        (
+            {"topology": "leaf-spine", "leaves": 12, "spines": 2, "hosts_per_leaf": 1, "planes": 2},
+            {"plane/leaf": 24},
+            ("0/0",),
+        ),
+        (
+            {"topology": "dragonfly", "groups": 9, "routers": 4, "hosts_per_leaf": 2}
+            | {"global_ports": 2},
+            {"group/leaf": 36},
+            ("0/0",),
+        ),
+    ],
+)
+def test_every_switch_is_a_row_of_link_load(
+    fabric: dict[str, Any], rows: dict[str, int], first: tuple[str, ...]
+) -> None:
+    """Names of rows differ, since the page lays rows of one name over each other."""
+    experiment = {
+        "fabric": fabric | {"switch": {"pfc": False}},
+        "workload": {"pattern": "all-to-all", "size": "1KB"},
+        "balance": {"scheme": "ecmp"},
+    }
+    result = weft.simulate(experiment)
+    runs = [one | {"swept": {}} for one in result.runs.iter_rows(named=True)]
+    maps = [
+        panel.plot
+        for figure in link_load.figures(group(runs), result.links.lazy())
+        for panel in figure.panels
+        if isinstance(panel.plot, HeatMap)
+    ]
+    assert {one.y.title: len(set(one.rows)) for one in maps} == rows
+    assert {one.rows[0] for one in maps} == set(first)
+    for one in maps:
+        assert len(one.rows) == len(one.values)
+        numbers = [[int(part) for part in name.split("/")] for name in one.rows]
+        assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    ("most", "top", "title"),
+    [(99.0, 100.0, ""), (10.5, 100.0, ""), (1.0, 10.0, ""), (130.0, 100.0, " and above")],
+)
+def test_one_colour_is_one_load(most: float, top: float, title: str) -> None:
+    """All scales of load end at 100 %, or at 10 % where no link has more; then captions say so."""
+    links = pl.DataFrame(
+        [("leaf-0", "spine-0", "leaf-up", most), ("spine-0", "leaf-0", "spine-down", most / 3)],
+        schema=["from", "to", "tier", "utilisation"],
+        orient="row",
+    ).with_columns(pl.lit(0).alias("run"), pl.col("utilisation") / 100)
+    drawn = link_load.figures(group([row("ecmp", 1, 2e-5) | {"run": 0}]), links.lazy())
+    assert len(drawn) == 2
+    for figure in drawn:
+        plot = figure.panels[0].plot
+        assert isinstance(plot, HeatMap)
+        assert plot.scale == Axis(f"utilisation [%]{title}", limits=(0.0, top))
+        assert ("Colours end at 10 %" in figure.caption) is (top == 10.0)

@@ -155,6 +155,19 @@ def test_the_page_has_the_same_lines() -> None:
     assert sum(trace["x"].count(None) for trace in lines) == len(drawn.strokes)
 
 
+def test_links_that_hardly_carry_anything_are_pale() -> None:
+    """At 1 % a line is thin, and the scale ends at 10 %, which the caption says."""
+    spec = inputs.from_dict({"fabric": LEAVES, **topology_picture.ANY_TRAFFIC}).runs[0]
+    net = network.of(spec["experiment"], spec["seed"], np.full(64, 0.01))
+    figure = picture.figure(net, "fabric", "Title", "Load.")
+    drawn = figure.panels[0].plot
+    assert isinstance(drawn, Drawing)
+    assert drawn.scale is not None
+    assert drawn.scale.limits == (0.0, 10.0)
+    assert max(stroke.width for stroke in drawn.strokes) < 1.1
+    assert figure.caption == "Load. Colours end at 10 %: no link had more load."
+
+
 def test_load_is_that_of_the_run(weft: Weft, tmp_path: Path) -> None:
     """The same picture from results and from the experiment, and files of the kind asked for."""
     (tmp_path / "e.toml").write_text(

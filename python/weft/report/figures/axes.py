@@ -17,6 +17,8 @@ _WIDE = 30.0
 # So many times the median, a value leaves no room for half of the others.
 _LONELY = 6.0
 _MARGIN = 0.03
+# Per cent: where no link has more load, the scale ends here.
+_LOW_LOAD = 10.0
 # On a logarithmic axis: as far as an error bar may pull it below the least value.
 _DEEPEST = 2.5
 # An error bar may raise the axis to so many times the largest value.
@@ -56,6 +58,23 @@ def case_axis(grouping: Grouping) -> tuple[str, tuple[str, ...]]:
         return key_axis(grouping.x_key, [category.x for category in categories])
     keys = [*grouping.facet_keys, *([grouping.x_key] if grouping.x_key else [])]
     return ", ".join(keys), tuple(category.label for category in categories)
+
+
+def load_scale(most: float) -> Axis:
+    """The scale of loads of links in per cent, `most` being the largest one.
+
+    To 100, so that a colour is the same load in every report; to 10 where no link has more: else
+    all of a job that computes most of the time would be of one colour.
+    """
+    top = 100.0 if most > _LOW_LOAD else _LOW_LOAD
+    above = " and above" * (most > 100.0 * (1 + 1e-9))
+    return Axis(f"utilisation [%]{above}", limits=(0.0, top))
+
+
+def ends_early(scale: Axis) -> str:
+    """A further sentence of a caption where a scale of loads does not go to 100 %."""
+    top = scale.limits[1] if scale.limits else 100.0
+    return "" if top == 100.0 else f" Colours end at {top:g} %: no link had more load."
 
 
 def needs_log(values: Iterable[float]) -> bool:

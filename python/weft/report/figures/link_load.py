@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft._types import Row
+from weft.report.figures.axes import ends_early, load_scale
 from weft.report.figures.model import Axis, Figure, HeatMap, Panel
 from weft.report.figures.subset import MOST_SERIES, first_series, of_one_run
 from weft.report.grouping import Category, Grouping
@@ -31,17 +34,27 @@ def figures(grouping: Grouping, links: pl.LazyFrame) -> list[Figure]:
     One panel a scheme.
     """
     last = {category.facet: category for category in grouping.categories}
+    scale = scale_of(grouping, links)
     drawn: list[Figure] = []
     for category in last.values():
         for tier in _TIERS:
-            figure = _figure(grouping, category, links, tier, len(drawn) + 1)
+            figure = _figure(grouping, category, links, tier, scale)
             if figure is not None:
-                drawn.append(figure)
+                drawn.append(replace(figure, name=f"links-{len(drawn) + 1}"))
     return drawn[:_MOST_FIGURES]
 
 
+def scale_of(grouping: Grouping, links: pl.LazyFrame) -> Axis:
+    """The scale of all pictures of load of an experiment."""
+    import polars as pl
+
+    runs = [row["run"] for rows in grouping.cells.values() for row in rows]
+    mine = links.filter(pl.col("run").is_in(runs)).select(pl.col("utilisation").max())
+    return load_scale(100 * (mine.collect().item() or 0.0))
+
+
 def _figure(
-    grouping: Grouping, category: Category, links: pl.LazyFrame, tier: str, number: int
+    grouping: Grouping, category: Category, links: pl.LazyFrame, tier: str, scale: Axis
 ) -> Figure | None:
     end, row_kind, column_kind, title = _TIERS[tier]
     maps = {}
@@ -52,20 +65,20 @@ def _figure(
             maps[series] = grid
     if not any(used for grid in maps.values() for cells in grid.values() for _, used in cells):
         return None
-    scale = Axis("utilisation [%]", limits=(0.0, _top(maps.values())))
-    x, y = Axis(column_kind), Axis(row_kind)
-    panels = tuple(Panel(series, _heat(grid, x, y, scale)) for series, grid in maps.items())
+    x = Axis(column_kind)
+    panels = tuple(Panel(series, _heat(grid, x, row_kind, scale)) for series, grid in maps.items())
     case = f", {category.label}" if category.label else ""
     caption = (
         "Share of each link's capacity that was used, from the start until the last packet"
-        f"{case}; {of_one_run(grouping)}. The same colour is the same load."
+        f"{case}; {of_one_run(grouping)}. The same colour is the same load in all of these "
+        f"maps.{ends_early(scale)}"
     )
     if len(grouping.series) > MOST_SERIES:
         caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."
     if any(len(grid) > _MOST_SWITCHES for grid in maps.values()):
         caption += f" The first {_MOST_SWITCHES} switches."
     title += f": {category.label}" if category.label else ""
-    return Figure(f"links-{number}", title, caption, panels)
+    return Figure("links", title, caption, panels)
 
 
 Grid = dict[str, list[tuple[str, float]]]
@@ -83,24 +96,34 @@ def _grid(links: pl.LazyFrame, row: Row, tier: str, end: str) -> Grid:
     return dict(sorted(grid.items(), key=lambda item: _natural(item[0])))
 
 
-def _heat(grid: Grid, x: Axis, y: Axis, scale: Axis) -> HeatMap:
+def _heat(grid: Grid, x: Axis, kind: str, scale: Axis) -> HeatMap:
     shown = dict(list(grid.items())[:_MOST_SWITCHES])
     width = max(len(cells) for cells in shown.values())
     values = tuple(
         tuple(used for _, used in cells) + (None,) * (width - len(cells))
         for cells in shown.values()
     )
-    names = tuple(switch.rsplit("-", 1)[-1] for switch in shown)
+    words, names = _labels(list(shown))
+    y = Axis("/".join([*words, kind]))
     return HeatMap(names, tuple(str(i) for i in range(width)), values, x, y, scale)
 
 
-def _natural(name: str) -> tuple[str, int]:
-    stem, _, number = name.rpartition("-")
-    return (stem, int(number)) if number.isdigit() else (name, 0)
+def _labels(switches: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """What tells switches apart: `1/0` for `pod-1-agg-0`, after `pod` for the title of the axis.
+
+    Names that differ in more than numbers are shown whole.
+    """
+    parts = [name.split("-") for name in switches]
+    if len({len(one) for one in parts}) > 1:
+        return [], tuple(switches)
+    places = [i for i, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    if not places or 0 in places or not all(one[i].isdigit() for one in parts for i in places):
+        return [], tuple(switches)
+    words = [parts[0][i - 1] for i in places[:-1]]
+    return words, tuple("/".join(one[i] for i in places) for one in parts)
 
 
-def _top(grids: Iterable[Grid]) -> float:
-    """A round upper end of the colour scale, the same for all panels."""
-    values = [used for grid in grids for cells in grid.values() for _, used in cells]
-    top = max(values, default=0.0)
-    return next((limit for limit in (1, 2, 5, 10, 20, 40, 60, 80, 100) if top <= limit), 100.0)
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts names by their numbers, `pod-2` before `pod-10`."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdigit() else (0, part) for part in parts]

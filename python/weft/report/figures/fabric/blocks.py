@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.report.figures.fabric.network import Floats, Ints, Links, Network
 from weft.report.figures.fabric.sketch import LEFT, LETTER, WIDTH, Sketch, plural
 from weft.report.figures.fabric.tiers import between, kind
-from weft.report.figures.model import Box, Cells, Drawing
+from weft.report.figures.model import Axis, Box, Cells, Drawing
 
 MOST_CELLS = 128
 """Rows or columns of a matrix; more are drawn together, the busiest counting."""
@@ -29,9 +29,9 @@ _RISE = 0.75
 """Inches from pods up to the cores."""
 
 
-def draw(net: Network, top: float, planes: list[int], alike: str) -> Drawing:
+def draw(net: Network, scale: Axis, planes: list[int], alike: str) -> Drawing:
     """The pods of some planes side by side; `alike` says what the others are like."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     tiers = int(net.tier.max()) + 1
     # Without load there is nothing to see in the cells.
     tall = (2.2 if tiers == 2 else 1.0) if net.has_load or net.kinds() else 0.42

@@ -7,16 +7,16 @@ import numpy as np
 from weft.report.figures.fabric.blocks import as_cells, folded
 from weft.report.figures.fabric.network import Floats, Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, plural, short
-from weft.report.figures.model import Box, Cells, Drawing
+from weft.report.figures.model import Axis, Box, Cells, Drawing
 
 _HEIGHT = 6.2
 _ROUNDS = 300
 """Steps of the layout; it is at rest long before."""
 
 
-def draw(net: Network, top: float) -> Drawing:
+def draw(net: Network, scale: Axis) -> Drawing:
     """All switches, linked ones near each other."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     places = _layout(net)
     for row in range(len(net.links)):
         low, high = int(net.links.lower[row]), int(net.links.upper[row])
@@ -95,9 +95,9 @@ def _distances(net: Network) -> Floats:
     return np.where(np.isfinite(far), far, count)
 
 
-def matrix(net: Network, top: float, of: Ints, what: str) -> Drawing:
+def matrix(net: Network, scale: Axis, of: Ints, what: str) -> Drawing:
     """Groups, or switches, by each other: a cell is all links between two; below it hosts."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     count = int(of.max()) + 1
     merged = net.links.merged(of)
     size = 5.6

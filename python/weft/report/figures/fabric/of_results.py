@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.report.figures import link_load
 from weft.report.figures.fabric import network, picture
 from weft.report.figures.model import Figure
 from weft.report.figures.subset import of_one_run
@@ -40,4 +41,5 @@ def figures(experiment: Experiment, grouping: Grouping, links: pl.LazyFrame) -> 
         f"Share of each link's capacity that was used until the last packet, in its busier "
         f"direction, under {grouping.reference}{case}; {of_one_run(grouping)}."
     )
-    return [picture.figure(net, "fabric", f"The fabric: {picture.size(net)}", caption)]
+    title = f"The fabric: {picture.size(net)}"
+    return [picture.figure(net, "fabric", title, caption, link_load.scale_of(grouping, links))]

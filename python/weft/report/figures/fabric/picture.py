@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from weft.report.figures.axes import ends_early, load_scale
 from weft.report.figures.fabric import blocks, graph, ring, tiers, torus
 from weft.report.figures.fabric.network import KINDS, Network
 from weft.report.figures.fabric.sketch import plural
-from weft.report.figures.model import Drawing, Figure, Panel
+from weft.report.figures.model import Axis, Drawing, Figure, Panel
 
 _WIDEST = 48
 """Switches of a tier that are drawn side by side, all planes together."""
@@ -26,61 +25,45 @@ _MOST_FAILURES = 4
 """Failures that the caption lists."""
 
 
-def figure(net: Network, name: str, title: str, caption: str) -> Figure:
-    """The picture as a figure of one panel."""
-    sentences = [caption, _failing(net)]
-    drawn = Panel("", drawing(net))
+def figure(net: Network, name: str, title: str, caption: str, scale: Axis | None = None) -> Figure:
+    """The picture as a figure of one panel; `scale`: of loads, where other pictures share it."""
+    scale = scale or _scale(net)
+    sentences = [caption + ends_early(scale) * net.has_load, _failing(net)]
+    drawn = Panel("", drawing(net, scale))
     return Figure(name, title, " ".join(part for part in sentences if part), (drawn,))
 
 
-def drawing(net: Network) -> Drawing:
+def drawing(net: Network, scale: Axis | None = None) -> Drawing:
     """The picture."""
-    top = _top(net)
+    scale = scale or _scale(net)
     if net.is_clos:
         planes, alike = _planes(net)
         widest = int(np.bincount(net.tier[net.plane == 0]).max()) * len(planes)
         pairs = int(np.isin(net.plane[net.links.lower], planes).sum())
         if widest <= _WIDEST and pairs <= _MOST_LINES:
-            return tiers.draw(net, top, planes, alike)
-        return blocks.draw(net, top, planes, alike)
+            return tiers.draw(net, scale, planes, alike)
+        return blocks.draw(net, scale, planes, alike)
     switches = len(net.names)
     if net.topology == "torus":
-        return torus.draw(net, top)
+        return torus.draw(net, scale)
     if net.topology.startswith("dragonfly"):
         few = net.group.max() < _MOST_GROUPS and switches <= _MOST_ROUTERS
         if few:
-            return ring.draw(net, top)
+            return ring.draw(net, scale)
         if net.group.max() < _MOST_CHORDS and not net.has_load:
-            return ring.groups(net, top)
-        return graph.matrix(net, top, net.group, "group")
+            return ring.groups(net, scale)
+        return graph.matrix(net, scale, net.group, "group")
     if _is_tiered(net):
-        return tiers.draw(net, top, [0], "")
+        return tiers.draw(net, scale, [0], "")
     if switches <= _MOST_NODES and len(net.links) <= _MOST_LINES:
-        return graph.draw(net, top)
-    return graph.matrix(net, top, np.arange(switches), "switch")
+        return graph.draw(net, scale)
+    return graph.matrix(net, scale, np.arange(switches), "switch")
 
 
-def _top(net: Network) -> float:
-    """The upper end of the scale of loads, in per cent.
-
-    A few links far above all others, such as a dead one into which packets are sent again and
-    again, do not set it: else nothing else would have a colour.
-    """
-    loads = 100 * np.concatenate([net.links.load, net.host_links.load])
-    used = loads[loads > 0]
-    if not len(used):
-        return 1.0
-    most, usual = float(used.max()), float(np.quantile(used, 0.98))
-    return _round_up(usual if 3 * usual < most else most)
-
-
-def _round_up(top: float) -> float:
-    """A round upper end of a scale; of links that hardly carry anything a small one."""
-    if top <= 0:
-        return 1.0
-    ten = 10.0 ** math.floor(math.log10(top))
-    round_ones = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-    return min(100.0, next(ten * one for one in round_ones if top <= ten * one * (1 + 1e-9)))
+def _scale(net: Network) -> Axis:
+    """The scale of the loads of this network alone."""
+    loads = np.concatenate([net.links.load, net.host_links.load])
+    return load_scale(100 * float(np.nanmax(loads)) if net.has_load else 0.0)
 
 
 def _planes(net: Network) -> tuple[list[int], str]:

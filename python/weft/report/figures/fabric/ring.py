@@ -9,16 +9,16 @@ import numpy as np
 
 from weft.report.figures.fabric.network import Network
 from weft.report.figures.fabric.sketch import Point, Sketch, plural
-from weft.report.figures.model import Box, Drawing
+from weft.report.figures.model import Axis, Box, Drawing
 
 _SIZE = 7.2
 _CURVE = 17
 """Points of a curve."""
 
 
-def draw(net: Network, top: float) -> Drawing:
+def draw(net: Network, scale: Axis) -> Drawing:
     """Every switch: routers (or spines) on a circle, leaves outside of them."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     centre = (_SIZE / 2 + 1.1, _SIZE / 2)
     tiers = int(net.tier.max()) + 1
     # The tier with global links is inside; leaves that have none are outside of it.
@@ -49,9 +49,9 @@ def draw(net: Network, top: float) -> Drawing:
     return sketch.drawing(_SIZE, _SIZE + 1.3)
 
 
-def groups(net: Network, top: float) -> Drawing:
+def groups(net: Network, scale: Axis) -> Drawing:
     """Groups as blocks around a circle, and beside it what one of them consists of."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     count = int(net.group.max()) + 1
     centre, radius = (_SIZE / 2 + 0.9, _SIZE / 2), 2.75
 

@@ -37,10 +37,10 @@ _SIGN_AT = 0.3
 class Sketch:
     """A drawing that is being made."""
 
-    def __init__(self, net: Network, top: float) -> None:
-        """`top` is the upper end of the scale of loads, in per cent."""
+    def __init__(self, net: Network, scale: Axis) -> None:
+        """`scale` is that of loads, in per cent."""
         self.net = net
-        self.top = top
+        self.scale = scale
         self.strokes: list[Stroke] = []
         self.boxes: list[Box] = []
         self.cells: list[Cells] = []
@@ -49,12 +49,6 @@ class Sketch:
 
     def drawing(self, height: float, width: float = WIDTH) -> Drawing:
         """What has been collected."""
-        scale = None
-        if self.net.has_load:
-            loads = np.concatenate([self.net.links.load, self.net.host_links.load])
-            above = 100 * np.nanmax(loads) > self.top * (1 + 1e-9)
-            title = "utilisation [%]" + " and above" * bool(above)
-            scale = Axis(title, limits=(0.0, self.top))
         return Drawing(
             width,
             height,
@@ -63,7 +57,7 @@ class Sketch:
             tuple(self.cells),
             tuple(self.signs),
             tuple(self.words),
-            scale,
+            self.scale if self.net.has_load else None,
         )
 
     def value(self, links: Links, row: int) -> float | None:
@@ -92,7 +86,7 @@ class Sketch:
         if value is None:
             width = 0.9 + 0.55 * math.log2(count)
         else:
-            width = 0.7 + 3.3 * min(1.0, value / self.top if self.top else 0.0)
+            width = 0.7 + 3.3 * min(1.0, value / (self.scale.limits or (0.0, 100.0))[1])
         note = self.net.note(links, row, ends)
         self.strokes.append(Stroke(tuple(points), thin * width, "link", value, note))
         if worst is not None:

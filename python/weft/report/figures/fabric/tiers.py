@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.report.figures.fabric.network import Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, plural, short
-from weft.report.figures.model import Box, Drawing
+from weft.report.figures.model import Axis, Box, Drawing
 
 _BOX = 0.24
 _GAP = 1.35
@@ -25,9 +25,9 @@ _NAMES = {
 """What a tier of switches with such names is, in words."""
 
 
-def draw(net: Network, top: float, planes: list[int], alike: str) -> Drawing:
+def draw(net: Network, scale: Axis, planes: list[int], alike: str) -> Drawing:
     """The switches of some planes side by side; `alike` says what the others are like."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     tiers = int(net.tier.max()) + 1
     several = net.planes > 1
     pods = (tiers > 2 and net.is_clos) or bool(_rails(net, np.arange(len(net.names))))

@@ -10,7 +10,7 @@ import numpy as np
 from weft.report.figures.fabric.blocks import as_cells
 from weft.report.figures.fabric.network import Floats, Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Point, Sketch, plural
-from weft.report.figures.model import Box, Cells, Drawing, Stroke
+from weft.report.figures.model import Axis, Box, Cells, Drawing, Stroke
 
 _MOST_FLAT = 1100
 """Switches of a grid of two dimensions that are drawn."""
@@ -22,15 +22,15 @@ _MOST_LINES = 40
 _NARROWEST = 6.5
 
 
-def draw(net: Network, top: float) -> Drawing:
+def draw(net: Network, scale: Axis) -> Drawing:
     """All switches where they are few enough."""
     sizes = [int(size) for size in str(net.keys["sizes"]).split("x")]
     long = [size for size in sizes if size > 1]
     if len(long) <= 2 and len(net.names) <= _MOST_FLAT:
-        return _whole(net, top, sizes)
+        return _whole(net, scale, sizes)
     if len(long) == 3 and len(net.names) <= _MOST_DEEP:
-        return _whole(net, top, sizes)
-    return _layers(net, top, sizes)
+        return _whole(net, scale, sizes)
+    return _layers(net, scale, sizes)
 
 
 def _coordinates(net: Network, sizes: list[int]) -> Ints:
@@ -43,8 +43,8 @@ def _coordinates(net: Network, sizes: list[int]) -> Ints:
     return np.stack(places, axis=1)
 
 
-def _whole(net: Network, top: float, sizes: list[int]) -> Drawing:
-    sketch = Sketch(net, top)
+def _whole(net: Network, scale: Axis, sizes: list[int]) -> Drawing:
+    sketch = Sketch(net, scale)
     where = _coordinates(net, sizes)
     order = sorted(range(len(sizes)), key=lambda one: sizes[one] < 2)
     across, down = order[0], order[1] if len(order) > 1 else None
@@ -101,9 +101,9 @@ def _link(
     del sketch.signs[before:]
 
 
-def _layers(net: Network, top: float, sizes: list[int]) -> Drawing:
+def _layers(net: Network, scale: Axis, sizes: list[int]) -> Drawing:
     """A row of matrices a dimension: a cell is the link of a switch to the next one there."""
-    sketch = Sketch(net, top)
+    sketch = Sketch(net, scale)
     where = _coordinates(net, sizes)
     wide, tall = sizes[0], sizes[1] if len(sizes) > 1 else 1
     layers = len(net.names) // (wide * tall)
