@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,8 +16,10 @@ from weft import units
 from weft.report import tables, usual_columns
 from weft.report.figures import (
     axes,
+    collectives,
     draw_matplotlib,
     draw_plotly,
+    fct,
     goodput,
     link_load,
     metrics,
@@ -24,7 +27,7 @@ from weft.report.figures import (
     queues,
     subset,
 )
-from weft.report.figures.model import Axis, Bars, Curve, HeatMap, Lines, Panel
+from weft.report.figures.model import Axis, Bars, Curve, Figure, HeatMap, Lines, Panel
 from weft.report.grouping import group
 from weft.study import stats
 
@@ -91,6 +94,14 @@ def test_table_compares_the_means_that_it_shows() -> None:
     assert ecmp.cells[1].text == "3.000"
     assert ecmp.cells[5].text == "12 (3)"
     assert ecmp.cells[7].text == "1.500 MB"
+
+
+def test_tiny_intervals_have_a_unit_of_their_own() -> None:
+    """Of 2.6 ms a few nanoseconds are a fraction that nobody reads."""
+    close = [row("ecmp", seed, 2.631e-3 + seed * 1e-8) for seed in (1, 2)]
+    assert tables.summarise(group(close)).sections[0].lines[0].cells[0].text == "2.631 ms ± 64 ns"
+    same = [row("ecmp", seed, 2.631e-3) for seed in (1, 2)]
+    assert tables.summarise(group(same)).sections[0].lines[0].cells[0].text == "2.631 ± 0 ms"
 
 
 def test_table_of_some_of_the_runs_says_so() -> None:
@@ -197,7 +208,7 @@ def test_sizes_become_lines_with_the_bound() -> None:
     assert isinstance(plot, Lines)
     assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
     assert plot.curves[0].x == (4e3, 64e3, 1e6)
-    assert plot.x.title == "workload.size [B]"
+    assert plot.x.title == "workload.size"
     assert plot.x.ticks == ((4e3, "4KB"), (64e3, "64KB"), (1e6, "1MB"))
     assert plot.x.log
     assert plot.y.log
@@ -281,10 +292,10 @@ def test_curves_with_many_points_have_some_markers() -> None:
 
 
 def test_axes_of_swept_keys_have_their_unit() -> None:
-    """In the title where all values are written in it, else what these are multiples of."""
+    """In the title where all values are written in it, else at the ticks."""
     assert axes.key_axis("fabric.delay", ["1us", "2us"]) == ("fabric.delay [µs]", ("1", "2"))
     sizes = ("64KB", "1MB")
-    assert axes.key_axis("workload.size", sizes) == ("workload.size [B]", sizes)
+    assert axes.key_axis("workload.size", sizes) == ("workload.size", sizes)
     assert axes.key_axis("fabric.k", ["4", "8"]) == ("fabric.k", ("4", "8"))
     assert axes.key_axis("transport.rto", ["auto", "1ms"]) == ("transport.rto", ("auto", "1ms"))
     rows = [
@@ -416,3 +427,66 @@ def test_one_colour_is_one_load(most: float, top: float, title: str) -> None:
         assert isinstance(plot, HeatMap)
         assert plot.scale == Axis(f"utilisation [%]{title}", limits=(0.0, top))
         assert ("Colours end at 10 %" in figure.caption) is (top == 10.0)
+
+
+def curves_of(samples: dict[str, list[float]]) -> list[Lines]:
+    """The panels of completion times of flows, a size each."""
+    rows = [row("ecmp", 1, 1e-3, **{"workload.size": size}) for size in samples]
+    numbered = [one | {"run": number} for number, one in enumerate(rows)]
+    flows = [(run, time) for run, times in enumerate(samples.values()) for time in times]
+    frame = pl.LazyFrame(flows, schema=["run", "fct_s"], orient="row")
+    (figure,) = fct.figures(group(numbered), frame)
+    return [panel.plot for panel in figure.panels if isinstance(panel.plot, Lines)]
+
+
+def test_distributions_are_steps() -> None:
+    """Of four messages half are done at 10 us, and at 15 us still: nothing lies between two."""
+    (plot,) = curves_of({"4KB": [5e-6, 10e-6, 20e-6, 40e-6]})
+    (curve,) = plot.curves
+    assert curve.x == pytest.approx((5.0, 5.0, 10.0, 20.0, 40.0))
+    assert curve.y == (0.0, 0.25, 0.5, 0.75, 1.0)
+    (trace,) = draw_plotly.panel(Panel("", plot))["data"]
+    assert trace["line"]["shape"] == "hv"
+    canvas = draw_matplotlib._canvas(Figure("fct", "", "", (Panel("", plot),)))
+    assert {line.get_drawstyle() for line in canvas.axes[0].get_lines()} == {"steps-post"}
+
+
+def test_axes_of_a_figure_begin_alike() -> None:
+    """At zero in all panels if in one of them."""
+    low, high = curves_of({"4KB": [1e-6, 4e-6], "1MB": [90e-6, 100e-6]})
+    assert low.x.limits is not None
+    assert high.x.limits is not None
+    assert low.x.limits[0] == high.x.limits[0] == 0.0
+
+
+STRANGE = "<b>REPS & co</b> with 256 entropies and a long name"
+
+
+def test_names_may_have_dollar_signs(tmp_path: Path) -> None:
+    """Matplotlib would take what is between two of them for a formula."""
+    figure = metrics.completion_times(group([row("$\\mine$", 1, 2e-5), row("ecmp", 1, 1e-5)]))
+    (path,) = draw_matplotlib.draw(figure, tmp_path, ["svg"])
+    assert "$\\mine$" in path.read_text()
+
+
+def test_names_are_shown_as_they_are() -> None:
+    """Plotly would take a name for markup; long ones have lines, or bars have no room."""
+    bars = metrics.completion_times(group([row(STRANGE, 1, 2e-5), row("ecmp", 1, 1e-5)])).panels[0]
+    drawn = draw_plotly.panel(bars)
+    (label, _) = drawn["layout"]["xaxis"]["ticktext"]
+    assert label == "&lt;b&gt;REPS &amp; co&lt;/b&gt;<br>with 256 entropies<br>and a long name"
+    assert drawn["layout"]["xaxis"].get("tickangle") is None
+    canvas = draw_matplotlib._canvas(Figure("cct", "", "", (bars,)))
+    assert canvas.axes[0].get_xticklabels()[0].get_text().count("\n") == 2
+    rows = [row(STRANGE, 1, 1e-5, **{"workload.size": size}) for size in ("1KB", "2KB", "4KB")]
+    (curve, _) = draw_plotly.panel(metrics.completion_times(group(rows)).panels[0])["data"]
+    assert "<b>" not in curve["name"] + curve["hovertemplate"]
+
+
+def test_groups_of_collectives_are_called_groups() -> None:
+    """A number alone would pass for a number of ranks."""
+    times = {"run": [0] * 2, "operation": ["all-reduce"] * 2, "group": ["6", "tp"]}
+    times |= {"time_s": [1e-3] * 2, "busbw_gb_s": [1.0] * 2, "ranks": [4] * 2}
+    frame = pl.LazyFrame(times)
+    (figure,) = collectives.figures(group([row("ecmp", 1, 1e-3) | {"run": 0}]), frame)
+    assert [panel.title for panel in figure.panels] == ["all-reduce, group 6", "all-reduce, tp"]

@@ -6,12 +6,13 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs
 
-from chromium import CHROMIUM, FLAGS, browser
+from chromium import CHROMIUM, FLAGS, Browser, browser
 from conftest import SMALL, Weft, command
 
 _TO_THE_END = ["--virtual-time-budget=20000", "--enable-logging=stderr"]
@@ -95,19 +96,22 @@ def test_no_errors_and_no_network(page: tuple[str, str]) -> None:
 
 PROBE = """<script>
 const right = place => place.getBoundingClientRect().right;
-const drawn = [...document.querySelectorAll(".main-svg")].map(right);
+const shown = plot => plot.closest(".wide") ?? plot;
+const drawn = [...document.querySelectorAll(".main-svg")].map(plot => right(shown(plot)));
 const single = [...document.querySelectorAll(".single .svg-container")].map(right);
 const content = right(document.querySelector("section"));
 const wide = document.documentElement.scrollWidth;
+const cut = place => place.scrollWidth - place.offsetWidth;
+const hidden = [...document.querySelectorAll(".scroll")].map(cut);
 const found = [innerWidth, wide, Math.max(...drawn), Math.min(...single), content];
-parent.postMessage(found.join(), "*");
+parent.postMessage([...found, Math.max(...hidden)].join(), "*");
 </script>"""
 
 
 @browser
 @pytest.mark.parametrize("width", [420, 800, 1300])
 def test_charts_are_as_wide_as_the_page(results: Path, tmp_path: Path, width: int) -> None:
-    """No wider, on a telephone either, where tables scroll inside themselves; and no narrower."""
+    """No wider and no narrower; tables and drawings scroll on a telephone, within themselves."""
     page = (results / "report.html").read_text().replace("</body>", f"{PROBE}</body>")
     (tmp_path / "page.html").write_text(page)
     # In a frame, since no window of the browser gets narrower than 500 pixels.
@@ -119,11 +123,77 @@ def test_charts_are_as_wide_as_the_page(results: Path, tmp_path: Path, width: in
     document, _ = browse(tmp_path / "frame.html", tmp_path / "profile", *flags)
     title = re.search(r"<title>([^<]*)</title>", document)
     assert title is not None
-    inner, wide, drawn, single, content = map(float, title[1].split(","))
+    inner, wide, drawn, single, content, hidden = map(float, title[1].split(","))
     assert inner == width
     assert wide <= inner
     assert drawn <= content + 0.5
     assert single >= content - 1.5
+    # The usual table of a scheme that asks something of switches and NICs.
+    assert hidden == 0 or width < 1000
+
+
+@pytest.fixture
+def opened(results: Path, tmp_path: Path) -> Iterator[Browser]:
+    """The report in a browser that does as it is told; in the dark."""
+    with Browser(tmp_path / "profile") as chromium:
+        chromium.size(1400, 1000, dark=True)
+        chromium.open((results / "report.html").as_uri())
+        chromium.wait_for("document.querySelectorAll('.main-svg').length > 20")
+        yield chromium
+
+
+WIDTHS = (
+    """Math.max(...[...document.querySelectorAll(".plot, table")].map(one => one.scrollWidth))"""
+)
+
+
+@browser
+def test_paper_has_all_of_the_report(opened: Browser) -> None:
+    """Plots are drawn anew at the width of a page, on white, and for the screen afterwards."""
+    before = opened.evaluate(WIDTHS)
+    assert opened.evaluate(f"dispatchEvent(new Event('beforeprint')), {WIDTHS}") <= 675
+    plot = "document.querySelector('.plot')"
+    assert opened.evaluate(f"{plot}._fullLayout.width") <= 675
+    assert opened.evaluate(f"{plot}._fullLayout.font.color") == "#1d2329"
+    assert opened.evaluate(f"dispatchEvent(new Event('afterprint')), {WIDTHS}") == before
+    assert opened.evaluate(f"{plot}._fullLayout.font.color") == "#e6e9ec"
+
+
+@browser
+def test_error_bars_are_seen_in_the_dark(opened: Browser) -> None:
+    """In the colour of the text."""
+    bar = "document.querySelector('[data-figure=small-cct] .errorbar path')"
+    assert opened.evaluate(f"getComputedStyle({bar}).stroke") == "rgb(230, 233, 236)"
+
+
+@browser
+def test_a_long_legend_leaves_the_plot_its_room(opened: Browser) -> None:
+    """Twelve schemes on a telephone: the figure gets higher, not the plot lower."""
+    opened.size(420, 900)
+    place = "document.querySelector('[data-figure=small-fct]')"
+    length = f"{place}._fullLayout.yaxis._length"
+    few = opened.wait_for(f"{place}.layout.width < 420 && {length}")
+    opened.evaluate(
+        "const panel = figures['small-fct'][0]; const [curve] = panel.data;"
+        "panel.data = [...Array(12).keys()].map("
+        "  i => ({...curve, name: `switch-spray-adaptive-${i}`, showlegend: true}));"
+        f"draw({place})"
+    )
+    assert opened.evaluate(length) == pytest.approx(few, abs=5)
+    assert opened.evaluate(f"{place}.clientHeight - {place}._fullLayout.height") == 0
+
+
+@browser
+def test_the_fabric_keeps_its_size_on_a_telephone(opened: Browser) -> None:
+    """It scrolls within its figure: squeezed, its names would lie over each other."""
+    place = "document.querySelector('[data-figure=small-fabric]')"
+    assert opened.evaluate(f"{place}._fullLayout.dragmode") == "zoom"
+    opened.size(420, 900, dark=True)
+    opened.wait_for(f"{place}.layout.width < 1000")
+    assert opened.evaluate(f"{place}.clientWidth") == 704
+    # A finger scrolls it.
+    assert opened.evaluate(f"{place}._fullLayout.dragmode") is False
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:

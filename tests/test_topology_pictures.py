@@ -124,7 +124,7 @@ def test_a_link_has_its_load_and_its_failure() -> None:
     assert dead.note.endswith("down")
     words = " ".join(net.failures)
     assert "leaf-2 \N{EN DASH} spine-0 degraded by 50 %" in words
-    assert "host-3 \N{EN DASH} leaf-0 flaky by 10 %" in words
+    assert "host-3 \N{EN DASH} leaf-0 flaky: down 10 % of the time" in words
 
 
 def test_part_of_a_bundle_that_fails_is_said_so() -> None:

@@ -21,12 +21,6 @@ def parse(text: str) -> tuple[float, str] | None:
     return _native.quantity(text)
 
 
-def base_unit(text: str) -> str | None:
-    """The unit that a quantity is a multiple of: `("16KB")` is `"B"`; None for what has no unit."""
-    parsed = parse(text)
-    return {"bytes": "B", "time": "s", "rate": "bps"}.get(parsed[1]) if parsed else None
-
-
 def magnitude(value: object) -> float | None:
     """A swept value as a number to put on an axis, or None if it is a name."""
     if isinstance(value, bool):

@@ -22,6 +22,8 @@ OTHER_SEEDS = "other seeds"
 """Shown instead of a comparison with runs of other seeds."""
 NOTHING = "nothing"
 """What a scheme asks of switches or NICs that do all it needs as they are."""
+_OWN_UNIT = 1e-3
+"""A half width of less has a unit of its own: `2.631 ms ± 80 ns`."""
 _SMALLEST = 0.005
 """In percent: smaller half widths are not shown."""
 
@@ -87,6 +89,10 @@ def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
         return Cell(format_time(mean.value), mean.value)
     scale, unit = time_unit([mean.value])
     value, half = significant(mean.value / scale), significant(mean.half / scale, 2)
+    if 0 < mean.half < _OWN_UNIT * scale:
+        small, its_unit = time_unit([mean.half])
+        half = significant(mean.half / small, 2)
+        return Cell(f"{value} {unit} ± {half} {its_unit}", mean.value)
     return Cell(f"{value} ± {half} {unit}", mean.value)
 
 

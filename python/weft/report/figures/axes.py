@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from weft.report.figures.model import Axis, Bars, Lines, Mark, Panel
 from weft.report.grouping import Grouping
-from weft.units import base_unit
 
 _ALIKE = 10.0
 _WIDE = 30.0
@@ -30,6 +30,9 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (math.inf, (1,)),
 )
 
+LETTERS = 20
+"""Of a line of a name of a bar or row."""
+
 Ends = tuple[float, float]
 _QUANTITY = re.compile(r"(-?[0-9][0-9.]*) ?([A-Za-z%]+)")
 
@@ -38,7 +41,7 @@ def key_axis(key: str, values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The title of the axis of a swept key, and what its ticks say.
 
     Values that are all written in one unit leave it to the title: `fabric.delay [µs]`. Others keep
-    theirs, and the title has the unit that these are multiples of: `workload.size [B]`.
+    theirs.
     """
     parts = [_QUANTITY.fullmatch(value) for value in values]
     units = {part[2] for part in parts if part}
@@ -46,9 +49,7 @@ def key_axis(key: str, values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         # As the other axes have it.
         unit = "µs" if units == {"us"} else units.pop()
         return f"{key} [{unit}]", tuple(part[1] for part in parts if part)
-    bases = {base_unit(value) for value in values}
-    unit = bases.pop() if len(bases) == 1 else None
-    return (f"{key} [{unit}]" if unit else key), tuple(values)
+    return key, tuple(values)
 
 
 def case_axis(grouping: Grouping) -> tuple[str, tuple[str, ...]]:
@@ -58,6 +59,11 @@ def case_axis(grouping: Grouping) -> tuple[str, tuple[str, ...]]:
         return key_axis(grouping.x_key, [category.x for category in categories])
     keys = [*grouping.facet_keys, *([grouping.x_key] if grouping.x_key else [])]
     return ", ".join(keys), tuple(category.label for category in categories)
+
+
+def lines_of(name: str, letters: int = LETTERS) -> list[str]:
+    """A name in lines of at most so many letters: long ones would leave bars no room."""
+    return textwrap.wrap(name, letters) or [""]
 
 
 def load_scale(most: float) -> Axis:
@@ -136,6 +142,8 @@ def _fit(axes: Sequence[Axis], ends: Sequence[Ends], *, from_zero: bool) -> list
         return list(axes)
     if len({axis.title for axis in axes}) == 1 and comparable([high for _, high in ends]):
         ends = [(min(low for low, _ in ends), max(high for _, high in ends))] * len(ends)
+    # One rule for all panels: else one that begins at zero stands beside one that does not.
+    from_zero = from_zero or any(0.0 <= low < high / 2 for low, high in ends)
     limits = [_limits(low, high, from_zero=from_zero) for low, high in ends]
     return [replace(axis, limits=limit) for axis, limit in zip(axes, limits, strict=True)]
 
@@ -144,7 +152,7 @@ def _limits(low: float, high: float, *, from_zero: bool) -> Ends | None:
     """From zero, or close to the data where they all lie far from it; None for the renderer's."""
     if high <= low and not (from_zero and high > 0.0):
         return None
-    if low >= 0.0 and (from_zero or low < high / 2):
+    if low >= 0.0 and from_zero:
         return (0.0, high + _MARGIN * high)
     margin = _MARGIN * (high - low)
     return (low - margin, high + margin)

@@ -118,6 +118,10 @@ def _times(collectives: pl.LazyFrame, runs: Sequence[int]) -> Times:
     named = mine.select("operation", "group").unique().collect()
     alone = named["group"].n_unique() < 2
     group = pl.col("group") if named.height <= _MOST_NAMES else pl.format("{} ranks", "ranks")
+    # A group that is called by a number would pass for a number of something.
+    group = (
+        pl.when(group.str.contains(r"^\d+$")).then(pl.format("group {}", group)).otherwise(group)
+    )
     kind = pl.col("operation") if alone else pl.format("{}, {}", "operation", group)
     frame = (
         mine.group_by("run", kind.alias("kind"))

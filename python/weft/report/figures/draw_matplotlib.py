@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.report.figures import drawing_matplotlib
+from weft.report.figures.axes import lines_of
 from weft.report.figures.model import (
     BARS,
     Axis,
@@ -57,6 +58,8 @@ _STYLE: Any = {
     "legend.frameon": False,
     # The same figure gives the same bytes: no random ids, and text stays text.
     "svg.hashsalt": "weft",
+    # A name may have dollar signs.
+    "text.parse_math": False,
     "svg.fonttype": "none",
 }
 _PANEL = (3.6, 2.7)
@@ -196,8 +199,9 @@ def _bars(ax: Axes, plot: Bars) -> None:
         if level is not None:
             ax.hlines(level, i - 0.5, i + 0.5, colors=BOUND.colour, linestyles="--", label=label)
             label = ""
-    ax.set_xticks(plot.ticks, [plot.categories[place] for place in plot.ticks])
-    letters = max(len(name) for name in plot.categories) * len(plot.categories)
+    lines = [lines_of(name) for name in plot.categories]
+    ax.set_xticks(plot.ticks, ["\n".join(lines[place]) for place in plot.ticks])
+    letters = max(len(line) for name in lines for line in name) * len(plot.categories)
     if letters * _LETTER > 0.75 * ax.bbox.width / ax.figure.dpi:
         ax.tick_params(axis="x", labelrotation=30)
         for tick in ax.get_xticklabels():
@@ -263,6 +267,7 @@ def _curve(ax: Axes, curve: Curve, start: float) -> None:
         markersize=4.5,
         markevery=every,
         linewidth=1.3,
+        drawstyle="steps-post" if curve.shape == "steps" else "default",
     )
 
 
@@ -332,8 +337,11 @@ def _heat_map(ax: Axes, plot: HeatMap) -> None:
         _thin(ax, "x", plot.columns)
         _thin(ax, "y", plot.rows)
         return
-    ax.set_xticks(range(len(plot.columns)), plot.columns, rotation=30, ha="left")
-    ax.set_yticks(range(len(plot.rows)), plot.rows)
+    columns, rows = (
+        ["\n".join(lines_of(name)) for name in ends] for ends in (plot.columns, plot.rows)
+    )
+    ax.set_xticks(range(len(columns)), columns, rotation=30, ha="left")
+    ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
     for row, cells in enumerate(plot.texts):
         for column, text in enumerate(cells):

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from weft.report.figures import drawing_plotly
+from weft.report.figures.axes import lines_of
 from weft.report.figures.model import (
     BARS,
     Axis,
@@ -21,6 +22,7 @@ from weft.report.figures.model import (
     Panel,
 )
 from weft.report.figures.palette import BOUND
+from weft.report.figures.plotly_text import plain, wrapped
 
 Json = dict[str, Any]
 
@@ -30,7 +32,9 @@ _MOST_MARKERS = 9
 """Markers of a curve with many points."""
 _ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
 _LETTERS = 100
-"""Category names with more letters in total are rotated, and the plot is higher."""
+"""Category names with more letters side by side are rotated, and the plot is higher."""
+_LEGEND = 40
+"""Letters of a line of a name in a legend: as many as a telephone has room for."""
 
 
 def panel(panel: Panel) -> Json:
@@ -46,7 +50,7 @@ def panel(panel: Panel) -> Json:
             drawn = drawing_plotly.draw(panel.plot)
     drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
     drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
-    return {"tall": False, "height": None} | drawn | {"title": panel.title}
+    return {"tall": False, "height": None, "width": None} | drawn | {"title": panel.title}
 
 
 def _bars(plot: Bars) -> Json:
@@ -58,18 +62,20 @@ def _bars(plot: Bars) -> Json:
         data.append(
             {
                 "type": "bar",
-                "name": series.label,
+                "name": wrapped(series.label, _LEGEND),
                 "x": places,
                 "y": series.values,
                 "customdata": [
-                    " ".join(
-                        part
-                        for part in (
-                            series.label or category,
-                            f"± {half:.3g}" if half else "",
-                            note,
+                    plain(
+                        " ".join(
+                            part
+                            for part in (
+                                series.label or category,
+                                f"± {half:.3g}" if half else "",
+                                note,
+                            )
+                            if part
                         )
-                        if part
                     )
                     for category, half, note in zip(plot.categories, halves, notes, strict=True)
                 ],
@@ -85,11 +91,11 @@ def _bars(plot: Bars) -> Json:
         data.append(_printed_bars(plot))
     ticks: Json = {
         "tickvals": plot.ticks,
-        "ticktext": [plot.categories[place] for place in plot.ticks],
+        "ticktext": [wrapped(plot.categories[place]) for place in plot.ticks],
         "showgrid": False,
         "zeroline": False,
     }
-    aslant = sum(map(len, plot.categories)) > _LETTERS
+    aslant = sum(max(map(len, lines_of(name))) for name in plot.categories) > _LETTERS
     ticks |= {"range": plot.span} | ({"tickangle": -35} if aslant else {})
     layout = {"xaxis": ticks, "barmode": "group", "bargap": 1 - BARS}
     return {"data": data, "layout": layout, "tall": aslant}
@@ -140,7 +146,7 @@ def _printed(x: list[float], marks: list[Mark], names: list[str]) -> Json:
         "x": x,
         "y": [mark.value for mark in marks],
         "customdata": [
-            name + (f" ± {mark.half:.3g}" if mark.half else "")
+            plain(name) + (f" ± {mark.half:.3g}" if mark.half else "")
             for name, mark in zip(names, marks, strict=True)
         ],
         "hovertemplate": "%{customdata}<br>%{y:.4g}<extra></extra>",
@@ -169,10 +175,11 @@ def _curve(curve: Curve) -> Json:
     return {
         "type": "scatter",
         "mode": "lines" if curve.markers == "none" else "lines+markers",
-        "name": curve.label,
+        "name": wrapped(curve.label, _LEGEND),
         "x": [_rounded(value) for value in curve.x],
         "y": [_rounded(value) for value in curve.y],
-        "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2},
+        "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2}
+        | ({"shape": "hv"} if curve.shape == "steps" else {}),
         "marker": {"symbol": curve.style.marker, "size": 7}
         | ({"maxdisplayed": _MOST_MARKERS} if curve.markers == "some" else {}),
         "error_y": _ERROR
@@ -180,8 +187,8 @@ def _curve(curve: Curve) -> Json:
             "array": [half or 0.0 for half in curve.halves],
             "visible": any(curve.halves),
         },
-        "customdata": curve.notes,
-        "hovertemplate": f"{curve.label}: %{{y:.4g}} at %{{x:.4g}}"
+        "customdata": [plain(note) for note in curve.notes],
+        "hovertemplate": f"{plain(curve.label)}: %{{y:.4g}} at %{{x:.4g}}"
         + ("<br>%{customdata}" if any(curve.notes) else "")
         + "<extra></extra>",
     }
@@ -196,8 +203,8 @@ def _heat_map(plot: HeatMap) -> Json:
         bar |= {"tickvals": places, "ticktext": [name for _, name in plot.scale.ticks]}
     trace: Json = {
         "type": "heatmap",
-        "x": plot.columns,
-        "y": plot.rows,
+        "x": [wrapped(name) for name in plot.columns],
+        "y": [wrapped(name) for name in plot.rows],
         "z": [[_rounded_cell(value, log) for value in row] for row in plot.values],
         "zmin": math.log10(low) if log else low,
         "zmax": math.log10(high) if log else high,
@@ -218,7 +225,10 @@ def _heat_map(plot: HeatMap) -> Json:
     down = {"autorange": "reversed", "automargin": True}
     across = {"side": "top", "tickangle": -30, "automargin": True} if plot.texts else {}
     drawn: Json = {"data": [trace], "layout": {"xaxis": flat | across, "yaxis": flat | down}}
-    return drawn | ({"height": round(9 + 1.4 * len(plot.rows), 1)} if plot.texts else {})
+    # A row has room for its name.
+    lines = max(len(lines_of(name)) for name in plot.rows)
+    height = round(9 + 1.4 * lines * len(plot.rows), 1)
+    return drawn | ({"height": height} if plot.texts else {})
 
 
 def _rounded_cell(value: float | None, log: bool) -> float | None:
@@ -227,7 +237,7 @@ def _rounded_cell(value: float | None, log: bool) -> float | None:
 
 
 def _axis(axis: Axis) -> Json:
-    drawn: Json = {"title": {"text": axis.title}}
+    drawn: Json = {"title": {"text": plain(axis.title)}}
     if axis.log:
         drawn |= {"type": "log"}
     if axis.limits is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.report.figures.model import FEW_SIGNS, Cells, Drawing, Stroke
 from weft.report.figures.palette import BOXES, FAILING, LINK, LOAD
+from weft.report.figures.plotly_text import plain
 
 Json = dict[str, Any]
 
@@ -15,6 +16,8 @@ _SHADES = 12
 """Colours and widths of lines: a trace has one of each."""
 _REM = 6.6
 """Height of an inch of a drawing on the page."""
+_WIDE, _BAR = 5.0, 5.0
+"""Width of an inch, and of the bar of colours, in which texts fit; else texts get smaller."""
 _SYMBOLS = {"down": "x", "degraded": "triangle-down", "flaky": "diamond"}
 _POINT = 1.3
 """Screen pixels of a point."""
@@ -38,7 +41,9 @@ def draw(plot: Drawing) -> Json:
         "margin": {"l": 5, "r": 5},
         "showlegend": bool(plot.kinds),
     }
-    return {"data": data, "layout": layout, "height": round(_REM * plot.height + 4, 1)}
+    width = _WIDE * plot.width + _BAR * (plot.scale is not None)
+    size = {"height": round(_REM * plot.height + 4, 1), "width": round(width, 1)}
+    return {"data": data, "layout": layout, **size}
 
 
 def _strokes(strokes: Sequence[Stroke], high: float) -> list[Json]:
@@ -90,7 +95,7 @@ def _notes(plot: Drawing) -> Json:
         "mode": "markers",
         "x": [round(x, 3) for x, _, _ in spots],
         "y": [round(y, 3) for _, y, _ in spots],
-        "customdata": [note for _, _, note in spots],
+        "customdata": [plain(note) for _, _, note in spots],
         "hovertemplate": "%{customdata}<extra></extra>",
         "marker": {"size": 12, "opacity": 0},
         "showlegend": False,
@@ -109,7 +114,7 @@ def _signs(plot: Drawing) -> list[Json]:
                 "name": kind,
                 "x": [round(sign.x, 3) for sign in mine],
                 "y": [round(sign.y, 3) for sign in mine],
-                "customdata": [sign.note for sign in mine],
+                "customdata": [plain(sign.note) for sign in mine],
                 "hovertemplate": "%{customdata}<extra></extra>",
                 "marker": {
                     "symbol": _SYMBOLS[kind],
@@ -199,8 +204,7 @@ def _texts(plot: Drawing) -> list[Json]:
             text = _text(box.x, box.y, box.text, 7.0)
             texts.append(text | {"font": {"size": text["font"]["size"], "color": ink}})
     for words in plot.words:
-        lines = words.text.replace("\n", "<br>")
-        text = _text(words.x, words.y, lines, words.size)
+        text = _text(words.x, words.y, words.text, words.size)
         texts.append(text | {"xanchor": words.align, "align": words.align})
     return texts
 
@@ -209,7 +213,7 @@ def _text(x: float, y: float, text: str, size: float) -> Json:
     return {
         "x": round(x, 3),
         "y": round(y, 3),
-        "text": text,
+        "text": plain(text).replace("\n", "<br>"),
         "showarrow": False,
         "borderpad": 0,
         "font": {"size": round(1.45 * size, 1)},

@@ -61,7 +61,7 @@ def _cdf(grouping: Grouping, samples: dict[str, list[float]]) -> Lines:
         if times:
             shares = tuple((i + 1) / len(times) for i in range(len(times)))
             x = (times[0] / scale, *(time / scale for time in times))
-            curves.append(Curve(series, styles[series], x, (0.0, *shares)))
+            curves.append(Curve(series, styles[series], x, (0.0, *shares), shape="steps"))
     # A few messages that finish at once (within a rack) are no reason to bend the axis.
     low = min((times[len(times) // 20] for times in samples.values() if times), default=0.0)
     log = min(everything) > 0 and needs_log([low, max(everything)])

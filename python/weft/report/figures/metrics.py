@@ -60,7 +60,7 @@ def figures(view: View) -> list[Figure]:
     if not columns:
         drawn = [completion_times(grouping, view.marks("cct_s", grouping)), *_slowdown(view)]
         drawn += [_column(view, column) for column in _of_jobs(grouping)]
-        drawn += [largest_queues(grouping)]
+        drawn += [peak_queues(grouping)]
     if view.curve is not None and view.settings.best is not None:
         drawn += [_choice(view, view.settings.best.over)]
         searched = columns or (view.settings.best.of,)
@@ -92,16 +92,16 @@ def completion_times(
     return Figure("cct", "Completion time", caption, _panels(grouping, measure))
 
 
-def largest_queues(grouping: Grouping) -> Figure:
-    """Largest queues; without panels if no packet ever waited."""
+def peak_queues(grouping: Grouping) -> Figure:
+    """Peak queues; without panels if no packet ever waited."""
     told = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
     values = [] if None in told else told
     scale, unit = bytes_unit(values)
-    measure = _Measure("peak_queue_bytes", Axis(f"largest queue [{unit}]"), scale)
-    caption = f"The largest queue of any port, {_basis(grouping)}."
+    measure = _Measure("peak_queue_bytes", Axis(f"peak queue [{unit}]"), scale)
+    caption = f"The longest queue of any port, {_basis(grouping)}."
     caption += omitted_means(grouping)
     panels = _panels(grouping, measure) if any(values) else ()
-    return Figure("peak-queue", "Largest queue", caption, panels)
+    return Figure("peak-queue", "Peak queue", caption, panels)
 
 
 def _slowdown(view: View) -> list[Figure]:

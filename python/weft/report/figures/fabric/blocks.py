@@ -249,7 +249,7 @@ def _left(sketch: Sketch, plane: int, levels: list[float], tall: float) -> None:
     for tier in range(tiers):
         count = int((mine & (net.tier == tier)).sum())
         text = plural(count, *kind(net, plane, tier))
-        sketch.say(0.05, heights[tier], text.replace(" ", "\n", 1) if len(text) > 18 else text)
+        sketch.say(0.05, heights[tier], text.replace(" ", "\n") if len(text) > 18 else text)
         if tier:
             said = between(net, plane, tier)
             if net.has_load:

@@ -242,10 +242,14 @@ def _in_words(
         link = link_of[port]
         host, low, high = (int(columns[key][link]) for key in ("host", "switch", "upper"))
         lower = names[low] if host == _NONE else f"host-{host}"
-        share = "" if kind == "down" else f" by {100 * lost:.3g} %"
+        share = {
+            "down": "down",
+            "degraded": f"degraded by {100 * lost:.3g} %",
+            "flaky": f"flaky: down {100 * lost:.3g} % of the time",
+        }[kind]
         since = f" from {format_time(float(start))}" if start else ""
         until = f" until {format_time(float(end))}" if np.isfinite(end) else ""
-        words[f"{lower} \N{EN DASH} {names[high]} {kind}{share}{since}{until}"] = None
+        words[f"{lower} \N{EN DASH} {names[high]} {share}{since}{until}"] = None
     return list(words)
 
 

@@ -186,7 +186,7 @@ def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
     for tier in range(tiers):
         text = plural(int((mine & (net.tier == tier)).sum()), *kind(net, plane, tier))
         if len(text) > 18:
-            text = text.replace(" ", "\n", 1)
+            text = text.replace(" ", "\n")
         sketch.say(0.05, floor + _GAP * tier, text)
         if tier:
             sketch.say(0.05, floor + _GAP * (tier - 0.5), between(net, plane, tier), "left", 7.0)
