@@ -64,6 +64,10 @@ def test_one_line_a_scheme(path: Path, tmp_path: Path, weft: Weft) -> None:
         assert line.split()[4] == str(most)
         assert line.endswith(asks)
     assert next(line for line in shown if line.startswith("ethereal")).endswith("route by path id")
+    words = " ".join(done.stdout.split())
+    assert "in each scenario: slowdown (completion time / lower bound); mean: geometric" in words
+    assert "max QPs, asks of switches: largest of all scenarios" in words
+    assert "±" not in done.stdout
     assert (tmp_path / "out" / "plots" / "two-overview.png").stat().st_size > 10_000
 
 

@@ -15,6 +15,13 @@ _UNITS: dict[str, Callable[[Iterable[float]], tuple[float, str]]] = {
     "_pct": lambda _: (1.0, "%"),
     "_pct2": lambda _: (1.0, "%²"),
 }
+_TITLES = {
+    "max_qps": "max QPs",
+    "established_qps": "established QPs",
+    "switch_changes": "asks of switches",
+    "nic_changes": "asks of NICs",
+}
+"""What the usual columns call them."""
 _NAMES = {
     "cct_s": "completion time",
     "normalised": "normalised CCT",
@@ -33,7 +40,7 @@ _MOST = 1e4
 def title_of(column: str) -> str:
     """`worst_flow_loss` as a reader says it, without its unit: `worst flow loss`."""
     suffix = _suffix(column)
-    return (column[: -len(suffix)] if suffix else column).replace("_", " ")
+    return _TITLES.get(column) or (column[: -len(suffix)] if suffix else column).replace("_", " ")
 
 
 def name_of(column: str) -> str:

@@ -58,8 +58,18 @@ def table(view: View, wanted: int) -> Table:
         runs=len(everything),
         wanted=wanted,
         series_name=grouping.series_name,
+        notes=_notes(column, extras),
         fidelities=tables.fidelities_of(everything),
     )
+
+
+def _notes(column: str, extras: Sequence[str]) -> tuple[str, ...]:
+    """What the numbers are: their columns are named after scenarios."""
+    name = column_text.name_of(column)
+    what = f"{name} (completion time / lower bound)" if column == "slowdown" else name
+    notes = (f"in each scenario: {what}", "mean: geometric mean over all scenarios")
+    titles = ", ".join(map(column_text.title_of, extras))
+    return (*notes, f"{titles}: largest of all scenarios") if extras else notes
 
 
 def figure(view: View) -> Figure:

@@ -81,12 +81,12 @@ class Table:
         """What the numbers are means of, for a line under or over the table."""
         fewest = min(section.seeds[0] for section in self.sections)
         most = max(section.seeds[1] for section in self.sections)
-        sure = (
-            f"mean of {stats.seeds_text(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
-        )
+        sure = f"mean of {stats.seeds_text(fewest, most)}" if most > 1 else "1 seed"
+        cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
+        if any("±" in cell.text for cell in cells):
+            sure += ", ± 95 % confidence"
         if self.runs < self.wanted:
             sure += f"; only {self.runs} of {self.wanted} runs"
-        cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
         if any(cell.unsure for cell in cells):
             sure += f"; {NOT_SIGNIFICANT}: not significant"
         if self.fidelities:
