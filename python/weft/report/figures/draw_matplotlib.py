@@ -130,7 +130,8 @@ def _size(figure: Figure, columns: int, rows: int) -> tuple[float, float]:
         return _PANEL[0] * columns, _PANEL[1] * rows
     plot = figure.panels[0].plot
     if isinstance(plot, HeatMap) and plot.texts:
-        return _CELL[0] * len(plot.columns) + _NAMES, _CELL[1] * len(plot.rows) + _ABOVE
+        tall = _CELL[1] * max(len(lines_of(name)) for name in plot.rows)
+        return _CELL[0] * len(plot.columns) + _NAMES, tall * len(plot.rows) + _ABOVE
     bars = len(plot.categories) * len(plot.series) if isinstance(plot, Bars) else 0
     return min(_WIDEST, max(_SINGLE[0], 1.5 + 0.28 * bars)), _SINGLE[1]
 
