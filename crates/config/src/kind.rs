@@ -95,7 +95,9 @@ impl Kind for Number {
         Value::Float(*value)
     }
     fn example(&self) -> Value {
-        Value::Float(self.max.min(1.0))
+        // The ends of a range that stops short of 1 are no values that anybody wants.
+        let Number { min, max } = *self;
+        Value::Float(if max < 1.0 { f64::midpoint(min, max) } else { 1.0 })
     }
     fn describe(&self) -> String {
         format!("{NUMBER}, {} to {}", self.min, self.max)

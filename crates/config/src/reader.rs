@@ -238,7 +238,8 @@ impl<'a> Reader<'a> {
         decode: impl Fn(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
         let (words, kind) = (Vec::new(), "a table".to_owned());
-        self.asked.push(Asked { key: key.to_owned(), default: None, words, kind, meaning });
+        let default = Some(Value::Table(Table::new()));
+        self.asked.push(Asked { key: key.to_owned(), default, words, kind, meaning });
         let empty = Table::new();
         let table = match self.table.get(key) {
             None => &empty,

@@ -73,11 +73,30 @@ fn entry(key: &str, name: &str, summary: &str, source: &str, options: Vec<Option
     }
 }
 
+/// Keys of sections that stand for each other: one of them has to be given.
+const ALTERNATIVES: [(&str, &[&str]); 3] = [
+    ("fabric", &["topology", "file"]),
+    ("workload", &["pattern", "collective", "trace", "model", "file", "jobs"]),
+    ("failures.NAME", &["tier", "links", "switches", "planes"]),
+];
+
+/// What lists say that a key is unless given.
+fn default_of(section: &str, asked: &Asked) -> String {
+    let is_it = |keys: &[&str]| keys.contains(&&*asked.key);
+    if let Some((_, keys)) = ALTERNATIVES.iter().find(|(of, keys)| *of == section && is_it(keys)) {
+        return format!("required: one of {}", keys.join(", "));
+    }
+    match &asked.default {
+        None => "required".into(),
+        Some(Value::Table(_)) => "empty".into(),
+        Some(default) => default.to_label(),
+    }
+}
+
 fn option(section: &str, asked: &Asked) -> OptionEntry {
-    let default = asked.default.as_ref().map_or_else(|| "required".into(), Value::to_label);
     OptionEntry {
         key: format!("{section}.{}", asked.key),
-        default,
+        default: default_of(section, asked),
         words: asked.words.clone(),
         kind: asked.kind.clone(),
         meaning: asked.meaning.into(),

@@ -10,6 +10,9 @@ use std::path::Path;
 use weft_config::other_names;
 use weft_config::{ExperimentError, Origin};
 
+/// What is read of the text of an experiment, before anything is written over it.
+const READ_BEFORE: [&str; 2] = ["extends", "quick"];
+
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
 /// a swept key ends that key's sweep; a list replaces the swept values, and tables among those may
 /// be given by name. Returns the keys whose sweep ended.
@@ -37,12 +40,19 @@ pub(crate) fn change(
 ) -> Result<Option<String>, ExperimentError> {
     let key = other_names::name_of(key);
     if let Some(key) = key.strip_prefix("sweep.").filter(|key| !sweep::is_own(key)) {
+        // Files have the whole key in quotes.
+        let quoted = parse_path(key).filter(|path| path.len() == 1).map(|path| path[0].clone());
+        let key = quoted.as_deref().unwrap_or(key);
         return sweep_over(table, other_names::name_of(key), item).map(|()| None);
     }
     let path = parse_path(key).ok_or_else(|| {
         let what = "not a dotted key; write --set balance.scheme=reps";
         ExperimentError::new(key, item.origin, what)
     })?;
+    if READ_BEFORE.contains(&&*path[0]) {
+        let what = "is read before --set and [quick]; write it into the experiment itself";
+        return Err(ExperimentError::new(key, item.origin, what));
+    }
     let mut ended = None;
     if let Some(sweep) = swept(table, key) {
         let values = named(sweep, key, &item)?;

@@ -55,6 +55,20 @@ fn takes(chooser: &str, name: &str, option: &OptionEntry) {
 }
 
 #[test]
+fn only_what_has_to_be_given_is_required() {
+    let options = || Catalogue::Sections.entries().into_iter().flat_map(|entry| entry.options);
+    let of = |key| options().find(|one| one.key == key).expect(key).default;
+    assert_eq!(of("fabric.nic"), "empty");
+    assert_eq!(of("balance.scheme"), "required");
+    for (key, others) in [
+        ("workload.file", "pattern, collective, trace, model, file, jobs"),
+        ("failures.NAME.tier", "tier, links, switches, planes"),
+    ] {
+        assert_eq!(of(key), format!("required: one of {others}"));
+    }
+}
+
+#[test]
 fn every_listed_scheme_option_is_read() {
     for info in SCHEMES {
         let entries = Catalogue::Schemes.entries();

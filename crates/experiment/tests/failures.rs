@@ -275,7 +275,7 @@ fn each_mistake_names_the_failure_and_the_mend() {
         ),
         (
             "tier = \"leaf-up\"\nkind = \"degraded\"",
-            "fig.toml: failures.x.lost: missing; add it, for example lost = 0.999999999",
+            "fig.toml: failures.x.lost: missing; add it, for example lost = 0.5",
         ),
         (
             "tier = \"leaf-up\"\nkind = \"degraded\"\nlost = 90",

@@ -443,6 +443,18 @@ fn overrides_are_blamed_as_such() {
             "fig.toml: fabric..leaves (command line): not a dotted key; write --set balance.scheme=reps",
         ),
         (
+            "quick.seeds",
+            "1",
+            "fig.toml: quick.seeds (command line): is read before --set and [quick]; write it into the \
+             experiment itself",
+        ),
+        (
+            "extends",
+            "x.toml",
+            "fig.toml: extends (command line): is read before --set and [quick]; write it into the \
+             experiment itself",
+        ),
+        (
             "fabric.leaves.x",
             "4",
             "fig.toml: fabric.leaves (command line): is not a table, so nothing can be set in it; correct the key",

@@ -101,6 +101,9 @@ fn swept_tables_are_called_by_names_that_they_have() {
     let text = format!("{GOOD}[sweep]\n{schemes}\n");
     let both = of("sweep.balance.scheme", r#"["a", "spray"]"#);
     assert_eq!(expand(&request(&text, &both)).unwrap().runs.len(), 2);
+    // As files write it.
+    let quoted = of("sweep.\"balance.scheme\"", r#"["a", "spray"]"#);
+    assert_eq!(expand(&request(&text, &quoted)).unwrap().runs.len(), 2);
 }
 
 #[test]
