@@ -132,8 +132,9 @@ impl<Q, P> Open<'_, '_, Q, P> {
                 format!(", {again} packets sent again ({:.1} times its bytes in all)", times(again))
             }
         };
-        let bytes = sending.bytes;
-        format!("misses {missing} of {bytes} bytes on {} queue pairs{sent}", stuck.count())
+        let (bytes, count) = (sending.bytes, stuck.count());
+        let pairs = if count == 1 { "pair" } else { "pairs" };
+        format!("misses {missing} of {bytes} bytes on {count} queue {pairs}{sent}")
     }
 }
 

@@ -106,5 +106,5 @@ fn a_stall_short_of_symbols() {
     setup.stall_after = Time::ms(20);
     let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it must stall") };
     let text = stall.text;
-    assert!(text.contains("misses 0 of 9500 bytes on 1 queue pairs"), "{text}");
+    assert!(text.contains("misses 0 of 9500 bytes on 1 queue pair, "), "{text}");
 }
