@@ -140,8 +140,8 @@ impl Scheme for Twill {
                 key: "most_out",
                 default: "256",
                 kind: OptionKind::Whole(1, MOST),
-                meaning: "a host has no more out than so many chunks are, and to a receiver no more \
-                          than is left of that",
+                meaning: "most chunks that a host may have under way; to one receiver no more than \
+                          are still free",
             },
             OptionInfo {
                 key: "order",
@@ -168,8 +168,8 @@ impl Scheme for Twill {
                 key: "defer",
                 default: "true",
                 kind: OptionKind::Flag,
-                meaning: "whether little of a message is out while its receiver waits for another one \
-                          that comes, and cannot use it before",
+                meaning: "whether a message goes one chunk at a time while its receiver waits for another \
+                          one that it needs first",
             },
             OptionInfo {
                 key: "late",
