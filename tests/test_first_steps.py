@@ -14,8 +14,10 @@ import pytest
 
 import weft as package
 from conftest import SMALL, Weft, command, rows
+from weft import api, catalogue
 from weft.analysis import keys
 from weft.cli import failures
+from weft.cli import list as listing
 from weft.errors import ExperimentError
 from weft.study import inputs, printed, settings, shown_keys
 from weft.units import magnitude
@@ -192,6 +194,36 @@ def test_one_entry_whole(weft: Weft) -> None:
         done = weft("list", *words)
         assert done.returncode == 2
         assert mend in done.stderr
+
+
+@pytest.mark.parametrize("kind", catalogue.KINDS)
+def test_lists_are_readable_in_80_columns(kind: str) -> None:
+    """Meanings have half of the width, and words are whole, however long defaults are."""
+    entries = getattr(api, kind)()
+    text = listing.text(entries, 80)
+    for option in (option for entry in entries for option in entry["options"]):
+        assert " ".join(option["meaning"].split()) in " ".join(text.split())
+    indents = [len(line) - len(line.lstrip()) for line in text.splitlines()]
+    assert max(indents) <= 40
+
+
+def test_what_has_to_be_given_is_explained_so(weft: Weft) -> None:
+    """Of keys that stand for each other one; a table never."""
+    assert "  default  empty\n" in weft("explain", "fabric.nic").stdout
+    assert "none: it has to be given" in weft("explain", "balance.scheme").stdout
+    given = "none: one of tier, links, switches, planes has to be given"
+    assert given in weft("explain", "failures.x.tier").stdout
+    listed = weft("list", "sections", "[workload]").stdout
+    assert "workload.file (required: one of pattern, collective," in listed
+
+
+@pytest.mark.parametrize("key", ["workload.size", '"workload.size"', "failures", "failures.x.lost"])
+def test_a_swept_key_is_explained(weft: Weft, key: str) -> None:
+    """What sweeps it, and itself."""
+    swept = json.loads(weft("explain", f"sweep.{key}", "--json").stdout)
+    itself = json.loads(weft("explain", key.strip('"'), "--json").stdout)
+    assert [swept[0]["name"], swept[1:]] == ["sweep.KEY", itself]
+    assert "sweep.nonsense: is no key" in weft("explain", "sweep.nonsense").stderr
 
 
 def test_a_key_is_explained(weft: Weft) -> None:

@@ -74,7 +74,10 @@ def _options() -> Iterator[tuple[CatalogueEntry, CatalogueOption]]:
 
 
 def find(text: str, keys: Sequence[Key]) -> list[Key]:
-    """The keys that a text means: one by its name, all of a section, or all with such an end."""
+    """The keys that a text means: one by its name, all of a section, or all with such an end.
+
+    Of a key that is swept, `sweep.X`, what sweeps it and itself.
+    """
     wanted = text.strip("[]").split(".")
     if tuple(wanted[:2]) == _JOBS and len(wanted) > 3:
         wanted = ["workload", *wanted[3:]]
@@ -85,7 +88,16 @@ def find(text: str, keys: Sequence[Key]) -> list[Key]:
     if inside:
         return inside
     below = [key for key in keys if _matches(key.name.split(".")[: len(wanted)], wanted)]
-    return below or [key for key in keys if key.name.split(".")[-len(wanted) :] == wanted]
+    ending = [key for key in keys if key.name.split(".")[-len(wanted) :] == wanted]
+    return below or ending or _under_any(text, keys)
+
+
+def _under_any(text: str, keys: Sequence[Key]) -> list[Key]:
+    """Of `sweep.X`, where any key may stand: `sweep.KEY`, and what X means."""
+    section, _, rest = text.strip("[]").partition(".")
+    any_key = [key for key in keys if key.name == f"{section}.KEY"]
+    meant = find(rest.strip('"'), keys) if any_key and rest else []
+    return [*any_key, *meant] if meant else []
 
 
 def near(text: str, keys: Sequence[Key]) -> str:

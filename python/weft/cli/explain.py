@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli import completion, terminal
+from weft.cli.list import is_required, kind_with
 
 if TYPE_CHECKING:
     from weft.analysis.keys import Key, Use
@@ -52,8 +53,8 @@ def explain(
         raise ExperimentError(f"weft explain {key}: is no key; {_mend(key, known)}")
     if json:
         print(json_.dumps([asdict(one) for one in found], indent=1))
-    elif len(found) == 1:
-        print("\n".join(_whole(found[0])))
+    elif len(found) <= 2:
+        print("\n\n".join("\n".join(_whole(one)) for one in found))
     else:
         print("\n".join(_listed(found)))
     return 0
@@ -62,7 +63,6 @@ def explain(
 def _mend(key: str, known: Sequence[Key]) -> str:
     """What helps: a key that is like it, or the list that has a value of this name."""
     from weft.analysis import keys
-    from weft.cli.list import kind_with
 
     kind = kind_with(key)
     return f"weft list {kind} {key} shows it" if kind else keys.near(key, known)
@@ -86,7 +86,7 @@ def _listed(found: Sequence[Key]) -> list[str]:
     lines = []
     for one in found:
         first = one.uses[0]
-        default = "required" if first.default == "required" else f"default {first.default}"
+        default = first.default if is_required(first.default) else f"default {first.default}"
         lines += [f"{one.name}  ({default})", *_wrapped(first.meaning)]
     return lines
 
@@ -105,7 +105,7 @@ def _fields(use: Use) -> list[str]:
         lines += _field("may be", ", ".join(use.words))
     elif use.kind:
         lines += _field("may be", use.kind)
-    lines += _field("default", "none: it has to be given" if _is_required(use) else use.default)
+    lines += _field("default", _default(use.default))
     for chooser in dict.fromkeys(name for name, _ in use.under):
         values = [value for name, value in use.under if name == chooser]
         shown = ", ".join(values) if len(values) <= _MANY else f"one of {len(values)} values"
@@ -113,8 +113,11 @@ def _fields(use: Use) -> list[str]:
     return lines
 
 
-def _is_required(use: Use) -> bool:
-    return use.default == "required"
+def _default(default: str) -> str:
+    if not is_required(default):
+        return default
+    _, _, which = default.partition(": ")
+    return f"none: {which or 'it'} has to be given"
 
 
 def _field(name: str, text: str) -> list[str]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from weft._types import CatalogueEntry, CatalogueOption
 
 NOTHING = '""'
+_LONG = 34
+"""A key with its default that is longer has its meaning below it."""
 
 
 def list_(
@@ -194,20 +196,28 @@ def _without(
 
 
 def _options(options: Sequence[CatalogueOption], width: int) -> list[str]:
-    """One option a line, meanings under each other."""
+    """One option a line, meanings under each other; behind a long one they begin below it."""
     usages = [_usage(option) for option in options]
-    column = 4 + max(map(len, usages), default=0) + 2
+    column = 4 + max((len(usage) for usage in usages if len(usage) <= _LONG), default=4) + 2
     lines = []
     for usage, option in zip(usages, options, strict=True):
         first = f"    {usage}".ljust(column)
+        if len(first) > column:
+            lines += _wrapped(usage, "    ", "        ", width)
+            first = " " * column
         lines += _wrapped(_meaning(option), first, " " * column, width)
     return lines
 
 
 def _usage(option: CatalogueOption) -> str:
-    if option["default"] == "required":
-        return f"{option['key']} (required)"
+    if is_required(option["default"]):
+        return f"{option['key']} ({option['default']})"
     return f"{option['key']} = {option['default'] or NOTHING}"
+
+
+def is_required(default: str) -> bool:
+    """Whether a key with this default has to be given, or one of several."""
+    return default.partition(":")[0] == "required"
 
 
 def _meaning(option: CatalogueOption) -> str:
@@ -226,4 +236,5 @@ def _wrapped(content: str, first: str, then: str, width: int) -> list[str]:
         initial_indent=first,
         subsequent_indent=then,
         break_on_hyphens=False,
+        break_long_words=False,
     )

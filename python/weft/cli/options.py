@@ -155,7 +155,7 @@ Json = Annotated[
 ]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
 NoReport = Annotated[
-    bool, typer.Option("--no-report", help="With -o: write the tables, but no plots or report.")
+    bool, typer.Option("--no-report", help="Leave plots and report out of what -o writes.")
 ]
 Plots = Annotated[
     str | None,

@@ -38,7 +38,7 @@ def text(plan: Plan) -> str:
     lines = [f"{plan['title']}: {plan['scheme']}, seed {plan['seed']}", ""]
     if not plan["steps"]:
         return "\n".join([*lines, "nothing is sent over the fabric", _least(plan)])
-    header = ("step", "times", "messages", "split", "pieces", "queue pairs", "busiest link")
+    header = ("step", "times", "messages", "split", "subflows", "queue pairs", "busiest link")
     rows: list[tuple[str, ...]] = [(*header, "time", "lower bound", "")]
     for number, step in enumerate(plan["steps"][:_MOST_STEPS], start=1):
         busiest = step["congestion"]
@@ -65,7 +65,7 @@ def text(plan: Plan) -> str:
 
 def compared(plans: Sequence[Plan]) -> str:
     """Plans of one job under several schemes, a line each, the best first."""
-    header = ("scheme", "busiest links", "lower bound", "", "split", "pieces", "queue pairs")
+    header = ("scheme", "busiest links", "lower bound", "", "split", "subflows", "queue pairs")
     rows: list[tuple[str, ...]] = [header]
     for plan in sorted(plans, key=lambda plan: plan["seconds"]):
         steps = plan["steps"]
@@ -131,7 +131,7 @@ def _why(plan: Plan) -> list[str]:
     needed = step["bound_s"] * capacity / 8
     return [
         f"bottleneck: {format_bytes(needed)}{how} must cross {named}{more}, "
-        f"which carry {format_rate(capacity)}{how}"
+        f"which {'carry' if len(links) > 1 else 'carries'} {format_rate(capacity)}{how}"
     ]
 
 
@@ -187,7 +187,7 @@ def host(plan: Plan, name: str) -> str:
 
 def checked(found: list[Checked]) -> str:
     """What `weft plan --verify` prints."""
-    rows: list[tuple[str, ...]] = [("step", "pieces", "time", "proved bound", "")]
+    rows: list[tuple[str, ...]] = [("step", "subflows", "time", "proved bound", "")]
     for number, one in enumerate(found, start=1):
         rows.append(
             (

@@ -27,7 +27,7 @@ _PRINTED = (
     ("column", _USUAL, _COLUMN, "what is printed"),
     ("where", "all runs", _RUNS, "the runs: swept keys, or any key, and their values"),
     ("value", "required", "a number, or a range of two", "a printed value, ratio or difference"),
-    ("by", "none", "a swept key", "whose values the keys of values, or the entries of order, are"),
+    ("by", "none", "a swept key", "the swept key that `values` and `order` name the values of"),
     ("values", "none", _RUNS, "several printed values, by the value of the key in by"),
     (
         "nccl_tests",
