@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import hooks
 import notebook
 import reference
 import weft
@@ -51,6 +52,17 @@ def test_pages_are_made() -> None:
     assert schemes.count("Asks of switches") == len(weft.schemes())
     assert "\n### `twill`\n" in schemes
     assert "`WEFT_CONFIG`" in pages["reference/variables.md"]
+
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_of_the_repository(page: Path) -> None:
+    """But for those that only the site shows: to pages made with it, which its build checks."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)", hooks.ONLY_HERE.sub("", text))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_a_notebook_is_a_page(tmp_path: Path) -> None:
@@ -118,7 +130,7 @@ def test_troubleshooting_has_the_lines_as_they_are(words: str) -> None:
 
 @pytest.mark.slow
 def test_the_site_is_built_strictly(tmp_path: Path) -> None:
-    """No link or anchor leads nowhere, and nothing is loaded from elsewhere."""
+    """No link or anchor leads nowhere, nothing is loaded from elsewhere, no escape is visible."""
     if importlib.util.find_spec("mkdocs") is None:
         pytest.skip("MkDocs is not there: `make docs` installs it")
     done = subprocess.run(
@@ -133,6 +145,9 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     home = (tmp_path / "index.html").read_text()
     assert re.findall(r'(?:src|href)="https?:[^"]*\.(?:js|css|woff2?)', home) == []
     assert (tmp_path / "search" / "search_index.js").is_file()
+    for page in tmp_path.rglob("*.html"):
+        text = re.sub(r"<(pre|script)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
+        assert re.findall(r".{20}\\(?:\||&[lg]t;).{20}", text) == [], page
 
 
 def _table(text: str, begins: str) -> list[list[str]]:

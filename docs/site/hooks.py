@@ -1,7 +1,8 @@
 """What MkDocs is told beyond `mkdocs.yml`: pages made from the code, and links out of `docs`.
 
 Pages of the repository that lie elsewhere (notes of experiments, the changelog) are part of the
-site under `repository/`, so that a link that is true in the repository is true on the site.
+site under `repository/`, so that a link that is true in the repository is true on the site. What
+stands in `<!-- site: ... -->` is text there and nothing in the repository.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ DEMO = ROOT / "out" / "web"
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()([^)#:\s]+)(\))")
 _FENCE = re.compile(r"\s*(```|~~~)")
+ONLY_HERE = re.compile(r"<!-- site: (.*?)-->", re.DOTALL)
+"""What pages say on the site alone: links to pages that are made with it."""
+_CELLS = re.compile(r"^\|.*", re.MULTILINE)
+_CODE = re.compile(r"`[^`]*`")
 _BLOCK = re.compile(r"\s*(?P<kind>[-*] |\d+\. |\|)")
 
 
@@ -64,6 +69,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     here = page.file.src_uri
     if here == "index.md":
         markdown = markdown.replace("<!-- demo -->", _demo())
+    markdown = ONLY_HERE.sub(r"\1", markdown)
 
     def link(found: re.Match[str]) -> str:
         place = _on_site(here, found["path"])
@@ -77,7 +83,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     def picture(found: re.Match[str]) -> str:
         return f"{found[1]}{_on_site(here, found[2])}{found[3]}"
 
-    return "\n".join(_loosened(_PICTURE.sub(picture, _LINK.sub(link, markdown)).split("\n")))
+    markdown = _PICTURE.sub(picture, _LINK.sub(link, _CELLS.sub(_plain_bars, markdown)))
+    return "\n".join(_loosened(markdown.split("\n")))
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -134,6 +141,11 @@ def _demo() -> str:
         '<iframe class="weft-demo" src="demo/index.html" title="Weft in this page"></iframe>\n\n'
         '*Weft runs in this page.* <a href="demo/index.html">Open it in a page of its own.</a>\n'
     )
+
+
+def _plain_bars(row: re.Match[str]) -> str:
+    r"""A row of a table with `a|b` for `a\|b` in code, which GitHub wants and MkDocs would show."""
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0])
 
 
 def _loosened(lines: list[str]) -> Iterator[str]:

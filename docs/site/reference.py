@@ -6,6 +6,7 @@ keys from `weft.api`, columns from `weft.report.column_meanings` and from a run.
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import re
 import warnings
@@ -116,7 +117,7 @@ def _options(options: Sequence[CatalogueOption]) -> list[str]:
 
 
 def _default(text: str) -> str:
-    return "*required*" if text == "required" else f"`{text}`" if text else '`""`'
+    return f"*{text}*" if listing.is_required(text) else f"`{text}`" if text else '`""`'
 
 
 def _meaning(option: CatalogueOption) -> str:
@@ -202,7 +203,7 @@ def _parameters(kind: str, command: Any, context: Any) -> list[str]:
     """A table of the command's arguments, or of its options."""
     own = [one for one in command.params if one.param_type_name == kind and one.name != "help"]
     records = [record for one in own if (record := one.get_help_record(context)) is not None]
-    rows = [(f"`{name}`".replace("|", "\\|"), _text(told)) for name, told in records]
+    rows = [(f"`{name}`", _text(told)) for name, told in records]
     return ["", *_table((kind, "means"), rows), ""] if rows else []
 
 
@@ -252,7 +253,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _text(text: str) -> str:
     """Plain text that Markdown leaves as it is, within a table too; `code` in it stays code."""
     parts = " ".join(text.split()).split("`")
-    plain = [re.sub(r"([\\*_|<>\[\]])", r"\\\1", part) for part in parts]
+    plain = [re.sub(r"([\\*_|\[\]])", r"\\\1", html.escape(part, False)) for part in parts]
     if len(parts) % 2 == 0:
         return "\\`".join(plain)
     return "`".join(part if at % 2 else plain[at] for at, part in enumerate(parts))

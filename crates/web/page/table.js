@@ -9,7 +9,7 @@ const COLUMNS = [
   ["slowdown", "over the bound", times, "the bound: no scheme can be faster", "less"],
   ["busbw_gb_s", "bus bandwidth", (value) => `${digits(value)} GB/s`, "as nccl-tests define it", "more"],
   ["fct_p99_s", "flow, 99 %", time, "99 % of flows took no longer than this", "less"],
-  ["peak_queue_bytes", "longest queue", bytes, "of any port at any time", "less"],
+  ["peak_queue_bytes", "peak queue", bytes, "of any port at any time", "less"],
   ["max_qps", "queue pairs", count, "the most that a NIC had active at once", "less"],
   ["losses", "lost", count, "packets that found no room, or that failing links lost", "less"],
   ["retransmits", "sent again", count, "data packets", "less"],
