@@ -129,13 +129,18 @@ impl<Q, P> Open<'_, '_, Q, P> {
             (0, 0) => String::new(),
             (0, more) => format!(", {more} symbols sent beyond those that it needs"),
             (again, _) => {
-                format!(", {again} packets sent again ({:.1} times its bytes in all)", times(again))
+                let packets = counted(again, "packet");
+                format!(", {packets} sent again ({:.1} times its bytes in all)", times(again))
             }
         };
-        let (bytes, count) = (sending.bytes, stuck.count());
-        let pairs = if count == 1 { "pair" } else { "pairs" };
-        format!("misses {missing} of {bytes} bytes on {count} queue {pairs}{sent}")
+        let (bytes, pairs) = (sending.bytes, counted(stuck.count() as u64, "queue pair"));
+        format!("misses {missing} of {bytes} bytes on {pairs}{sent}")
     }
+}
+
+/// One of them, or several.
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn rank_name(job: &JobConfig, rank: u32) -> String {

@@ -60,7 +60,7 @@ fn who_is_stuck_and_who_waits_is_named_alike() {
     setup.transport.rto = Time::ms(2);
     setup.stall_after = Time::us(16);
     let text = stalled(&setup, 1, 1);
-    assert!(text.contains("misses 960 of 960 bytes on 1 queue pair;"), "{text}");
+    assert!(text.contains("misses 960 of 960 bytes on 1 queue pair, 1 packet sent"), "{text}");
     assert!(text.contains("message 4 (host-4 -> host-3) waits for 2 dependencies"), "{text}");
     for (partitions, threads) in cuts() {
         assert_eq!(text, stalled(&setup, partitions, threads));

@@ -107,7 +107,7 @@ fn a_lost_tail_without_a_timer_is_diagnosed() {
     setup.transport.recovery = weft_transport::RecoveryConfig::SELECTIVE_REPEAT;
     let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it must stall") };
     let text = stall.text.clone();
-    let first = "message 1 (host-2 -> host-0) misses 2880 of 5760 bytes on 1 queue pair,";
+    let first = "message 1 (host-2 -> host-0) misses 2880 of 5760 bytes on 1 queue pair;";
     assert!(text.contains(first) && text.ends_with("; and 1 more"), "{text}");
     assert!(Halt::Stalled(stall).to_string().starts_with("the run stalled: "));
 }
