@@ -39,6 +39,27 @@ switches = ["leaf-0"]
 seeds = 2
 """
 
+STALLS = """
+title = "Stalls"
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+[workload]
+pattern = "permutation"
+size = "256KB"
+[failures.dead]
+links = ["leaf-0 <-> spine-0"]
+kind = "down"
+start = "3us"
+detect = "never"
+[sweep]
+"balance.scheme" = ["ecmp", "spray", "twill"]
+seeds = 2
+"""
+"""ECMP stalls with both seeds: nobody tells it of the dead link."""
+
 Weft = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tomllib
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import weft as package
-from conftest import SMALL, Weft
+from conftest import SMALL, STALLS, Weft
 from weft import catalogue
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -146,8 +145,43 @@ def test_a_notebook_shows_the_table(small: Path) -> None:
     numbers = [cell for cell in cells if re.fullmatch(r"\d\.\d+", cell)]
     assert len(numbers) >= 3
     assert all(number in drawn for number in numbers)
-    odd = result.runs.with_columns(experiment=pl.lit("<script>"))
-    assert "<script>" not in replace(result, runs=odd)._repr_html_()
+    odd = package.simulate(tomllib.loads(SMALL) | {"title": "<script>"}, seeds=1)
+    assert "<caption>&lt;script&gt;</caption>" in odd._repr_html_()
+
+
+def test_a_result_shows_what_the_command_line_does(weft: Weft, tmp_path: Path) -> None:
+    """A table for each experiment, with its title and the columns that it asks for."""
+    own = '[report]\ncolumns = ["drops"]\noverview = ["max_qps"]\n'
+    (tmp_path / "a.toml").write_text(SMALL + own)
+    other = SMALL.replace("small", "large").replace("16KB", "1MB").replace('"ecmp", ', "")
+    (tmp_path / "b.toml").write_text(other)
+    done = weft("run", "a.toml", "b.toml", "-o", "out", "-q", "--no-report")
+    loaded = package.load(tmp_path / "out")
+    assert str(loaded).splitlines()[0] == "A small all-to-all"
+    assert " ".join(str(loaded).split("fidelity")[0].split()) in " ".join(done.stdout.split())
+    captions = re.findall("<caption>([^<]*)</caption>", loaded._repr_html_())
+    assert captions == ["A small all-to-all", "A large all-to-all"]
+
+
+def test_a_stall_keeps_what_finished(weft: Weft, tmp_path: Path) -> None:
+    """The error has the other runs, and shows who stalled; so does what the command line wrote."""
+    with pytest.raises(package.StallError) as caught:
+        package.simulate(tomllib.loads(STALLS))
+    result = caught.value.result
+    assert result is not None
+    assert set(result.runs["scheme"]) == {"spray", "twill"}
+    assert "\necmp: stalled (2 of 2 seeds)\n" in str(result)
+    alone = tomllib.loads(STALLS)
+    alone["sweep"]["balance.scheme"] = ["ecmp"]
+    with pytest.raises(package.StallError) as caught:
+        package.simulate(alone)
+    assert caught.value.result is None
+    (tmp_path / "stalls.toml").write_text(STALLS)
+    assert weft("run", "stalls.toml", "-o", "out", "-q", "--no-report").returncode == 1
+    loaded = package.load(tmp_path / "out")
+    assert loaded.summary == result.summary | {"name": "stalls"}
+    for text in (str(loaded), loaded._repr_html_()):
+        assert "stalled (2 of 2 seeds)" in text
 
 
 def test_frames_for_pandas(small: Path) -> None:

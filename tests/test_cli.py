@@ -69,7 +69,12 @@ def test_table_shows_every_scheme(weft: Weft, small: Path) -> None:
         *("scheme", "ecmp", "spray", "ethereal")
     ]
     assert "mean of 2 seeds" in lines[-1]
+    assert "spurious" not in lines[-1]
     assert done.stderr == ""
+    again = ("--set", "transport.recovery=go-back-n", "--set", "workload.size=256KB")
+    alone = " ".join(weft("run", small, "-q", *again, "--schemes", "spray").stdout.split())
+    assert "vs spray" not in alone
+    assert "retransmits in parentheses: spurious ones" in alone
 
 
 def test_set_and_seeds_change_the_experiment(weft: Weft, small: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import SMALL, Weft, rows, start
+from conftest import SMALL, STALLS, Weft, rows, start
 from weft.cli import simulations
 from weft.cli.run import run_files
 
@@ -110,10 +111,37 @@ def test_stall_is_told_and_the_others_are_kept(
     expected = "stalled: small spray seed 2: message 3 (0 -> 2) waits for an acknowledgement"
     assert said.err.splitlines() == [expected]
     assert "ethereal" in said.out
+    assert "\nspray: stalled (1 of 2 seeds)\n" in said.out
     assert len(run_folders(tmp_path / "out")) == 5
+    (summary,) = json.loads((tmp_path / "out/summary.json").read_text())["experiments"]
+    (stalled,) = summary["stalled"]
+    assert (stalled["scheme"], stalled["seed"]) == ("spray", 2)
+    assert stalled["stalled"] == expected.partition("seed 2: ")[2]
     monkeypatch.undo()
     assert run_files([str(small)], options(tmp_path / "out"), None, [], None, None) == 0
     assert len(run_folders(tmp_path / "out")) == 6
+
+
+def test_who_stalled_is_in_all_results(weft: Weft, tmp_path: Path) -> None:
+    """In the report, in JSON, and beside an experiment of which nothing finished."""
+    (tmp_path / "stalls.toml").write_text(STALLS)
+    (tmp_path / "dead.toml").write_text(STALLS.replace(', "spray", "twill"', ""))
+    rows = json.loads(weft("run", "stalls.toml", "-q", "--json").stdout)
+    assert [row["cct_s"] for row in rows if "stalled" in row] == [None, None]
+    assert {row["scheme"] for row in rows if "stalled" in row} == {"ecmp"}
+    done = weft("run", "stalls.toml", "dead.toml", "-o", "out", "-q")
+    assert done.returncode == 1
+    assert done.stdout.count("\necmp: stalled (2 of 2 seeds)\n") == 2
+    assert "no run finished; 0 of 2 runs" in done.stdout
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert report.count('<p class="warning">Stalled: ecmp, seeds 1, 2: the run stalled') == 2
+    assert report.count(">stalled (2 of 2 seeds)</td>") == 2
+    # What earlier versions wrote.
+    path = tmp_path / "out" / "study.json"
+    saved = json.loads(path.read_text())
+    assert len(saved.pop("stalled")) == 2
+    path.write_text(json.dumps(saved))
+    assert weft("report", "out", "-q").returncode == 0
 
 
 def test_two_files_share_a_directory(weft: Weft, small: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Weft
+from conftest import STALLS, Weft
 from weft import _native
 from weft.analysis import topology_picture
 from weft.report.figures import drawing_plotly
@@ -200,6 +200,7 @@ def test_load_is_that_of_the_run(weft: Weft, tmp_path: Path) -> None:
         ),
         (["e.toml", "-o", "a.svg", "--run", "9"], "--run 9: no such run in e.toml; use 0 to 0"),
         (["nothing.toml", "-o", "a.svg"], "nothing.toml: no such file"),
+        (["nothing.toml", "-o", "a.svg", "--run", "0"], "nothing.toml: no such file"),
         (["nothing.topo", "-o", "a.svg"], "nothing.topo"),
         ([".", "-o", "a.svg"], "no results there"),
         (["ring:leaves=2", "-o", "a.svg"], "ring"),
@@ -216,6 +217,14 @@ def test_mistakes_take_one_line(weft: Weft, tmp_path: Path, words: list[str], sa
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "a.svg").exists()
+
+
+def test_a_run_that_stalls_has_no_load(weft: Weft, tmp_path: Path) -> None:
+    """That is a line on the experiment, and no internal error."""
+    (tmp_path / "e.toml").write_text(STALLS)
+    done = weft("topology", "draw", "e.toml", "-o", "a.svg", "--run", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("error: the run stalled: ")
 
 
 def test_ports_are_those_of_the_links_table() -> None:

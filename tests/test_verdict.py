@@ -46,9 +46,10 @@ def said(*some: list[Row]) -> str:
     return found["text"] if found else ""
 
 
-def view(*some: list[Row]) -> View:
-    """Rows as tables see them."""
-    return View(Settings("file"), group([row for part in some for row in part]))
+def view(*some: list[Row], stalled: Sequence[Row] = ()) -> View:
+    """Rows as tables see them, and runs that stalled."""
+    found = [row for part in some for row in part]
+    return View(Settings("file"), group(found, stalled=stalled))
 
 
 def test_the_best_its_distance_from_the_bound_and_what_ecmp_loses() -> None:
@@ -76,6 +77,56 @@ def test_ecmp_may_be_the_best() -> None:
     assert text.startswith("Best is ecmp with 100.0 µs, at the lower bound; it asks nothing of")
     assert "ethereal takes 20.0 % longer" in text
     assert "reps takes as long" in said(rows("ecmp", [100, 101]), rows("reps", [100, 101]))
+
+
+def test_who_stalls_is_not_the_best() -> None:
+    """However fast its other seeds are; who stalls in all of them is told of, too."""
+    seen = view(
+        *(rows("ecmp", [105, 105]), rows("reps", [110, 110, 110])),
+        stalled=[*rows("ecmp", [0, 0, 0])[2:], *rows("ethereal", [0, 0, 0])],
+    )
+    found = verdict.of(seen)
+    assert found is not None
+    assert found["text"].startswith("Best is reps with 110.0 µs")
+    assert found["text"].endswith(
+        ". ecmp finished in 2 of 3 seeds; ethereal finished in 0 of 3 seeds."
+    )
+    (case,) = found["cases"]
+    assert case["stalled"] == {"ecmp": 1, "ethereal": 3}
+    assert (case["loser"], case["loss"]) == ("ecmp", None)
+
+
+def test_a_case_in_which_others_stall_counts() -> None:
+    """With one scheme left, and with none."""
+    seen = view(
+        *(rows("ecmp", [103, 103]), rows("reps", [100, 100]), rows("reps", [130, 130], "4MB")),
+        stalled=[
+            *rows("ecmp", [0, 0], "4MB"),
+            *rows("ecmp", [0], "9MB"),
+            *rows("reps", [0], "9MB"),
+        ],
+    )
+    found = verdict.of(seen)
+    assert found is not None
+    assert found["text"].startswith("Best of 2 cases: reps in 2, and there 30 % above")
+    assert found["text"].endswith(
+        "3.00 % at most (size 1MB); ecmp stalled in 1, with 0 of 2 seeds finished (size 4MB); "
+        "nothing finished in size 9MB."
+    )
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (110.005, "ecmp takes as long"),
+        (110.1, "ecmp takes 0.0909 % longer;"),
+        (2200, "ecmp takes 20.0 times as long;"),
+    ],
+)
+def test_a_loss_is_told_as_it_is_read(time: float, words: str) -> None:
+    """What tables show as zero is none, and large ratios are ratios."""
+    text = said(rows("ecmp", [time]), rows("reps", [110]))
+    assert f". {words}" in text
 
 
 def test_several_cases_are_counted() -> None:
@@ -118,7 +169,7 @@ def test_the_fields_where_seeds_do_not_tell() -> None:
     alike = verdict.of(view(rows("ecmp", [100, 101]), rows("reps", [100, 101])))
     assert alike is not None
     assert (alike["loss"], alike["significant"]) == (0.0, False)
-    others = verdict.of(view(rows("ecmp", [150, 150]), rows("reps", [110])))
+    others = verdict.of(view(rows("ecmp", [150]), rows("reps", [110, 110])))
     assert others is not None
     assert (others["loser"], others["loss"]) == ("ecmp", None)
 

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft._types import Capacity, FabricTables, Outcome, Planned, SurveyRules, Tuning
+from weft.result import Result
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
 
 class StallError(RuntimeError):
     """A run in which nothing made progress: which flows wait for what."""
+
+    result: Result | None
+    """Of `simulate` and `compare`: the runs that finished, if any did."""
 
 class Cancelled(RuntimeError):
     """A run that was cancelled."""

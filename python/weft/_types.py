@@ -24,7 +24,8 @@ class Loss(TypedDict):
     loser: str | None
     """ECMP, or the first scheme where there is none; the slowest where that is the best itself."""
     loss: float | None
-    """Its completion time over the best one's, less one; None where their seeds differ."""
+    """Its completion time over the best one's, less one; None where their seeds differ, as where
+    one of them stalled."""
     half_95: float | None
     """Half the width of the 95 % confidence interval of `loss`; None for one seed."""
     significant: bool | None
@@ -37,13 +38,15 @@ class VerdictCase(Loss):
     case: str
     """The values, such as `size 1MB`; empty if only schemes are compared."""
     best: str
-    """The scheme with the shortest mean completion time."""
+    """The scheme with the shortest mean completion time, of those that finished most seeds."""
     cct_s: float
     """Its mean completion time in seconds."""
     slowdown: float | None
     """The same over the lower bound; None where runs do not tell."""
     equals: list[str]
     """Schemes that seeds do not tell apart from the best."""
+    stalled: dict[str, int]
+    """In how many seeds a scheme stalled, where it did in some."""
 
 
 class Verdict(Loss):

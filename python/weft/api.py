@@ -43,9 +43,9 @@ def simulate(
 
     Raises:
         ExperimentError: The experiment is wrong; one line says where and how to correct it.
-        StallError: Some runs stopped making progress; says which flows wait for what.
+        StallError: Some runs stopped making progress; says which flows wait for what. Its
+            `result` has the runs that finished; None if none did.
     """
-    from weft.report import summary, views
     from weft.study import inputs, store, study
     from weft.study.executor import Parallelism
     from weft.study.progress import Silent
@@ -61,20 +61,13 @@ def simulate(
     if result.interrupted:
         raise KeyboardInterrupt
     if result.stalls:
-        raise StallError("; ".join(result.stalls))
-    checked = whole.experiments[0]
-    listed = whole.listed(kept)
-    rows = whole.rows(checked, kept)
-    odd = _odd(whole, kept)
-    for warning in odd:
+        stall = StallError("; ".join(result.stalls))
+        stall.result = _result(whole, kept) if result.done else None
+        raise stall
+    found = _result(whole, kept)
+    for warning in found.warnings:
         warnings.warn(warning, WeftWarning, stacklevel=2)
-    return Result(
-        runs=store.runs_frame(listed, kept),
-        timing=store.timing_frame(listed, kept),
-        **{name: store.table(listed, kept, name) for name in store.TABLES},
-        warnings=odd,
-        summary=summary.of(checked, views.of(checked, rows), len(rows)),
-    )
+    return found
 
 
 def compare(
@@ -103,7 +96,7 @@ def compare(
 
     Raises:
         ExperimentError: Something is wrong; one line says what, and how to correct it.
-        StallError: Some runs stopped making progress.
+        StallError: Some runs stopped making progress; its `result` has the others.
     """
     from weft.study import inputs
 
@@ -209,23 +202,20 @@ def load(directory: str | os.PathLike[str]) -> Result:
     Raises:
         ExperimentError: There are none, or they are damaged; the line says what to do.
     """
-    from weft.report import summary, views
+    from weft.report import summary
     from weft.study import store, study
 
     path = Path(directory)
     path = path.parent if path.suffix == ".html" else path
     kept = study.load(path)
-    described = [
-        summary.of(one, views.of(one, rows), len(rows))
-        for one in kept.study.experiments
-        if (rows := kept.rows(one))
-    ]
+    described = summary.of_study(kept.study, kept.rows)
     return Result(
         runs=kept.runs,
         timing=kept.timing,
         **{name: getattr(kept, name).collect() for name in store.TABLES},
         warnings=_odd(kept.study, store.DirectoryStore(path)),
         summary=described[0] if len(described) == 1 else {"experiments": described},
+        _study=kept.study,
     )
 
 
@@ -329,6 +319,23 @@ def software() -> list[CatalogueEntry]:
             }
         )
     return found
+
+
+def _result(whole: Study, kept: Store) -> Result:
+    """The runs of one experiment that have finished."""
+    from weft.report import summary
+    from weft.study import store
+
+    listed = whole.listed(kept)
+    (described,) = summary.of_study(whole, lambda one: whole.rows(one, kept))
+    return Result(
+        runs=store.runs_frame(listed, kept),
+        timing=store.timing_frame(listed, kept),
+        **{name: store.table(listed, kept, name) for name in store.TABLES},
+        warnings=_odd(whole, kept),
+        summary=described,
+        _study=whole,
+    )
 
 
 def _odd(whole: Study, kept: Store) -> list[str]:

@@ -29,6 +29,7 @@ __all__ = [
 
 for _error in (Cancelled, ExperimentError, StallError):
     _error.__module__ = "weft"
+StallError.result = None
 
 
 class OutsideError(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
@@ -14,12 +15,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from weft._types import Verdict
+    from weft._types import Row, Verdict
     from weft.plans.verify import Checked
+    from weft.report.views import View
+    from weft.study.inputs import Experiment
+    from weft.study.study import Study
     from weft.switches.config import File
 
+_ROOMY = 100
+"""Columns of a table, at most."""
 
-@dataclass(frozen=True)
+
+# Data frames compare by element: two results are equal only if they are the same.
+@dataclass(frozen=True, eq=False)
 class Result:
     """What `simulate` and `load` return: Polars data frames.
 
@@ -49,6 +57,8 @@ class Result:
     summary: dict[str, Any]
     """Means over seeds, best values, and comparisons with printed results: what
     `weft run --summary` prints of an experiment."""
+    _study: Study
+    """The experiments, and the runs that stalled."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -61,19 +71,33 @@ class Result:
         return found
 
     def __str__(self) -> str:
-        """The table that the command line prints."""
-        from weft.report import tables
+        """The tables that the command line prints: those of each experiment."""
+        from weft.report import console
 
-        return tables.plain(self.runs)
+        shown = (console.text(*one, _ROOMY) for one in self._shown())
+        return "\n\n".join(shown)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """The same table for a notebook."""
+        """The same for a notebook."""
         from weft.report import notebook
 
-        return notebook.html(self.runs)
+        return "".join(notebook.html(one, view) for one, _, view in self._shown())
+
+    def _shown(self) -> Iterator[tuple[Experiment, Sequence[Row], View]]:
+        """Each experiment, its rows and their view."""
+        from weft.report import views
+        from weft.study import study
+
+        times = dict(self.timing.select("run", "wall_s").iter_rows())
+
+        def rows(experiment: Experiment) -> list[Row]:
+            found = study.rows_of(experiment, self.runs)
+            return [row | {"wall_s": times[row["run"]]} for row in found]
+
+        return views.of_study(self._study, rows)
 
     def save_timelines(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write what every rank did and when, a file for each run: `weft run --timeline`.
@@ -100,7 +124,8 @@ class Result:
         Raises:
             ExperimentError: There is no such frame, or Pandas is not installed.
         """
-        names = [one.name for one in fields(self) if one.name not in ("warnings", "summary")]
+        others = ("warnings", "summary", "_study")
+        names = [one.name for one in fields(self) if one.name not in others]
         if frame not in names:
             raise ExperimentError(f"to_pandas: no frame {frame!r}; use one of {', '.join(names)}")
         try:

@@ -67,13 +67,13 @@ def _choose(source: str, overrides: Overrides, run: int | None) -> _Chosen:
     if path.suffix == ".toml" and path.exists():
         experiment = _fabric_alone(path, overrides) if run is None else None
         return _of_experiment(experiment or inputs.from_file(path, overrides), run)
+    if path.suffix == ".toml":
+        inputs.read_text(path)
     if run is not None:
         raise ExperimentError(
             f"--run {run}: {source} is a fabric without traffic; name an experiment (.toml), or a "
             "directory with results"
         )
-    if path.suffix == ".toml":
-        inputs.read_text(path)
     table = inputs.table_of("fabric", source)
     if "file" in table:
         table["file"] = str(path.absolute())

@@ -1,7 +1,7 @@
 """The exit status of a command, and the one line that says why it failed.
 
-0 done, 1 a full disk or what the command's help says, 2 bad input, 70 an internal error of Weft,
-130 interrupted, 141 nobody reads the output.
+0 done, 1 a stalled run, a full disk or what the command's help says, 2 bad input, 70 an internal
+error of Weft, 130 interrupted, 141 nobody reads the output.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ def of(error: BaseException) -> int:
             return _of_disk(error)
         case MemoryError():
             return _complain("out of memory; use fewer --jobs, or a smaller experiment", 1)
-    from weft import ExperimentError
+    from weft import ExperimentError, StallError
 
     if isinstance(error, ExperimentError):
         return _complain(str(error))
+    if isinstance(error, StallError):
+        return _complain(str(error), 1)
     # Wrong usage, or an interrupt inside the option parser. The parser's classes have
     # moved between Typer's versions, so they are told by what they can do.
     if type(error).__name__ == "Abort":

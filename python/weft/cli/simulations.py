@@ -171,7 +171,7 @@ def _show_tables(
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
-    if not (options.json or options.summary) and listed:
+    if not (options.json or options.summary):
         _print_tables(whole, kept, options.verdict)
     return listed
 
@@ -185,7 +185,7 @@ def _show_rows(
 ) -> None:
     """Print what was asked for in place of tables, and the check."""
     if options.json:
-        _print_json(listed, kept, found, _verdicts(whole, kept) if options.verdict else {})
+        _print_json(whole, listed, kept, found, _verdicts(whole, kept) if options.verdict else {})
     elif options.summary:
         print(summary.text(_summaries(whole, kept), found))
     if found is not None:
@@ -274,6 +274,7 @@ def _verdicts(whole: study.Study, kept: store.Store) -> dict[str, dict[str, Any]
 
 
 def _print_json(
+    whole: study.Study,
     listed: store.Listed,
     kept: store.Store,
     found: checks.Check | None,
@@ -289,30 +290,24 @@ def _print_json(
         if found is not None:
             own |= checks.fields(checked.get(spec["key"]))
         rows.append(own)
+    for one in whole.experiments:
+        for run in whole.stalled_runs(one):
+            swept = run.pop("swept")
+            own = {"experiment": one.name, **run, "cct_s": None, **swept}
+            rows.append(own | verdicts.get(one.name, {}))
     print(json.dumps(rows, indent=1))
 
 
 def _print_tables(whole: study.Study, kept: store.Store, verdicts: bool) -> None:
-    from weft.report import fidelities, overview, printed_table, tables, verdict, views
+    from weft.report import console, verdict, views
 
     width = terminal.width()
-    number = 0
-    for experiment in whole.experiments:
-        rows = whole.rows(experiment, kept)
-        if not rows:
-            continue
-        view = views.of(experiment, rows)
+    shown = views.of_study(whole, lambda one: whole.rows(one, kept))
+    for number, (experiment, rows, view) in enumerate(shown):
         print("\n" * (number > 0), end="")
-        print(tables.text(overview.table_of(view, len(experiment.runs)), experiment.title, width))
-        compared = printed_table.of(view)
-        if compared is not None:
-            print("\n" + printed_table.text(compared, width))
-        between = fidelities.of(rows)
-        if between is not None:
-            print("\n" + fidelities.text(between))
+        print(console.text(experiment, rows, view, width))
         if verdicts:
             _print_verdict(verdict.of(view), width)
-        number += 1
 
 
 def _print_verdict(found: Verdict | None, width: int) -> None:
@@ -321,14 +316,7 @@ def _print_verdict(found: Verdict | None, width: int) -> None:
 
 
 def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:
-    from weft.report import views
-
-    found = []
-    for experiment in whole.experiments:
-        rows = whole.rows(experiment, kept)
-        if rows:
-            found.append(summary.of(experiment, views.of(experiment, rows), len(rows)))
-    return found
+    return summary.of_study(whole, lambda one: whole.rows(one, kept))
 
 
 def _timelines(directory: Path, quiet: bool) -> None:

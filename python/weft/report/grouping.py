@@ -8,11 +8,13 @@ a facet at one x.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from weft._types import Row
+from weft.study.selection import combination
 from weft.study.store import text_of
 from weft.units import magnitude
 
@@ -45,11 +47,13 @@ class Grouping:
     categories: list[Category]
     series: list[str]
     cells: dict[tuple[Category, str], list[Row]]
-    """One row a seed. A cell whose runs all stalled is missing."""
+    """One row a seed. A cell whose runs all stalled is missing, here and in what is above."""
     series_name: str = "scheme"
     """What the series are."""
     facet_keys: tuple[str, ...] = ()
     """The swept keys of facets."""
+    stalled: Mapping[tuple[Category, str], int] = field(default_factory=dict)
+    """In how many seeds of a cell the run stalled, where it did in some."""
 
     @property
     def reference(self) -> str:
@@ -82,21 +86,31 @@ class Grouping:
 
 
 def group(
-    rows: Sequence[Row], x_key: str | None = None, series_keys: Sequence[str] = ()
+    rows: Sequence[Row],
+    x_key: str | None = None,
+    series_keys: Sequence[str] = (),
+    stalled: Sequence[Row] = (),
 ) -> Grouping:
-    """Group rows, each with its `swept`; the keys as the experiment's `[report]` has them."""
-    varying = _varying(rows)
+    """Group rows, each with its `swept`; the keys as the experiment's `[report]` has them.
+
+    `stalled` are runs without results: their `scheme`, `seed` and `swept`.
+    """
+    varying = _varying([*rows, *stalled])
     named = [key for key in series_keys if key in varying and key != x_key]
     series_keys = named or [key for key in _series_keys(varying) if key != x_key]
     if x_key not in varying:
         x_key = _natural_x(varying, series_keys)
     facet_keys = [key for key in varying if key not in series_keys and key != x_key]
+
+    def cell(row: Row) -> tuple[Category, str]:
+        label = _named_series(row, named) if named else _series(row, series_keys)
+        return _category(row["swept"], facet_keys, x_key), label
+
     cells: dict[tuple[Category, str], list[Row]] = {}
     for row in rows:
-        swept = row["swept"]
-        category = _category(swept, facet_keys, x_key)
-        label = _named_series(row, named) if named else _series(row, series_keys)
-        cells.setdefault((category, label), []).append(row)
+        cells.setdefault(cell(row), []).append(row)
+    names = _names(rows, series_keys)
+    called = [row | {"scheme": names(row)} for row in stalled]
     categories = _distinct(category for category, _ in cells)
     return Grouping(
         x_key=x_key,
@@ -106,12 +120,32 @@ def group(
         cells=cells,
         series_name=", ".join(map(key_name, named)) or "scheme",
         facet_keys=tuple(facet_keys),
+        stalled=Counter(map(cell, called)),
     )
 
 
 def key_name(key: str) -> str:
     """`balance.start_jitter` as a reader says it: `start jitter`."""
     return key.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def _names(rows: Sequence[Row], keys: Sequence[str]) -> Callable[[Row], str]:
+    """What results would call the scheme of a run without any: perhaps with a number behind it."""
+
+    def identities(row: Row) -> list[str]:
+        swept = row["swept"]
+        return [combination(swept), text_of([swept.get(key) for key in keys])]
+
+    known: dict[str, set[str]] = {}
+    for row in rows:
+        for identity in identities(row):
+            known.setdefault(identity, set()).add(row["scheme"])
+
+    def name(row: Row) -> str:
+        found = (known.get(identity, set()) for identity in identities(row))
+        return next((next(iter(one)) for one in found if len(one) == 1), row["scheme"])
+
+    return name
 
 
 def _series(row: Row, keys: Sequence[str]) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from weft._types import Row
 from weft.errors import replace_text, writing
-from weft.report import check_table, overview, printed_table, tables, views
+from weft.report import check_table, overview, printed_table, views
 from weft.report.figures import all_figures, draw_plotly
 from weft.report.figures.model import Figure
+from weft.report.views import View
 from weft.study.check import Check
 from weft.study.inputs import Experiment
 from weft.study.study import Results
@@ -53,15 +56,10 @@ def make(results: Results, directory: Path, formats: Sequence[str] = ()) -> list
     formats = formats or [form for form in FORMATS if form in drawn_before]
     written: list[Path] = []
     sections = []
-    for experiment in results.study.experiments:
-        rows = results.rows(experiment)
-        if not rows:
-            continue
-        view = views.of(experiment, rows)
-        drawn = all_figures.of_experiment(experiment, results, view)
+    for experiment, rows, view in views.of_study(results.study, results.rows):
+        drawn = all_figures.of_experiment(experiment, results, view) if rows else []
         written += _draw(drawn, folder, formats)
-        table = overview.table_of(view, len(experiment.runs))
-        sections.append(_section(experiment, table, printed_table.of(view), drawn))
+        sections.append(_section(experiment, view, drawn))
     path = directory / "report.html"
     for stale in set(_ours(folder, results.runs.columns)).difference(written):
         stale.unlink()
@@ -147,8 +145,7 @@ def _check(found: Check | None) -> Json | None:
 
 def _section(
     experiment: Experiment,
-    table: tables.Table,
-    compared: printed_table.PrintedTable | None,
+    view: View,
     drawn: list[Figure],
 ) -> Json:
     return {
@@ -156,9 +153,9 @@ def _section(
         "title": experiment.title,
         "notes": [part.strip() for part in experiment.notes.split("\n\n") if part.strip()],
         "text": experiment.text,
-        "warnings": experiment.warnings,
-        "table": table,
-        "printed": compared,
+        "warnings": [*experiment.warnings, *_stalled(view)],
+        "table": overview.table_of(view, len(experiment.runs)),
+        "printed": printed_table.of(view),
         "figures": [
             {
                 "name": figure.name,
@@ -169,6 +166,19 @@ def _section(
             for figure in drawn
         ],
     }
+
+
+def _stalled(view: View) -> list[str]:
+    """Who stalled, one line for all seeds, with what waited for what in the first of them."""
+    seeds: dict[str, list[Row]] = {}
+    for run in view.stalled:
+        seeds.setdefault(run["label"], []).append(run)
+    return [
+        f"Stalled: {label}, {'seed' if len(runs) == 1 else 'seeds'} "
+        f"{', '.join(str(run['seed']) for run in runs)}: "
+        + textwrap.shorten(runs[0]["stalled"], 240, placeholder=" ... (all of it in summary.json)")
+        for label, runs in seeds.items()
+    ]
 
 
 def _compact(value: object) -> str:

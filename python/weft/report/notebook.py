@@ -1,23 +1,19 @@
-"""The table of results for notebooks: HTML without scripts or styles of its own."""
+"""The table of an experiment for notebooks: HTML without scripts or styles of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
-from weft.report import tables
-
-if TYPE_CHECKING:
-    import polars as pl
+from weft.report import overview, tables
+from weft.report.views import View
+from weft.study.inputs import Experiment
 
 
-def html(runs: pl.DataFrame) -> str:
-    """The table of a runs frame; the meaning of a column shows under the pointer."""
-    table = tables.of_frame(runs)
-    if table is None:
-        return "<p>no runs</p>"
-    title = escape(str(runs["experiment"][0]))
+def html(experiment: Experiment, view: View) -> str:
+    """The table of an experiment; the meaning of a column shows under the pointer."""
+    table = overview.table_of(view, len(experiment.runs))
+    title = escape(experiment.title)
     return f"<table><caption>{title}</caption>{''.join(_rows(table))}</table>"
 
 
@@ -32,6 +28,8 @@ def _rows(table: tables.Table) -> Iterator[str]:
         for line in section.lines:
             numbers = "".join(f"<td>{escape(_together(cell.text))}</td>" for cell in line.cells)
             yield f"<tr><th>{escape(line.series)}</th>{numbers}</tr>"
+        for series, how in section.stalled:
+            yield f'<tr><th>{escape(series)}</th><td colspan="{span - 1}">{escape(how)}</td></tr>'
     yield f'</tbody><tfoot><tr><td colspan="{span}">{escape(tables.below(table))}</td></tr></tfoot>'
 
 

@@ -29,7 +29,8 @@ _MISSING = "\N{EN DASH}"
 
 def table_of(view: View, wanted: int) -> Table:
     """The table of an experiment that has `wanted` runs: this one if it asks for it."""
-    return tables.of(view, wanted) if view.settings.overview is None else table(view, wanted)
+    usual = view.settings.overview is None or not view.grouping.cells
+    return tables.of(view, wanted) if usual else table(view, wanted)
 
 
 def table(view: View, wanted: int) -> Table:
@@ -50,7 +51,8 @@ def table(view: View, wanted: int) -> Table:
     counts = [len(cell) for cell in grouping.cells.values()]
     hosts = max(row["hosts"] for row in everything)
     ranks = max(row.get("ranks") or 0 for row in everything)
-    section = Section(Category(""), hosts, ranks, (min(counts), max(counts)), None, lines)
+    stalled = tables.stalled_in(grouping)
+    section = Section(Category(""), hosts, ranks, (min(counts), max(counts)), None, lines, stalled)
     return Table(
         columns=[title for title, _ in heads],
         meanings=[meaning for _, meaning in heads],

@@ -7,18 +7,21 @@ docs/experiments.md describes each key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft._types import Row
 from weft.errors import replace_text
-from weft.report import verdict
+from weft.report import verdict, views
 from weft.report.grouping import Category, Grouping
 from weft.report.views import View
 from weft.study import averages
 from weft.study.check import Check
 from weft.study.inputs import Experiment
+
+if TYPE_CHECKING:
+    from weft.study.study import Study
 
 FILE = "summary.json"
 
@@ -38,6 +41,7 @@ def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
             for cell, rows in whole.cells.items()
         ],
         "verdict": verdict.of(view),
+        "stalled": list(view.stalled),
     }
     if settings.best is not None:
         best = settings.best
@@ -54,6 +58,13 @@ def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
         found["printed"] = [one.as_json() for one in view.comparisons]
         found["printed_left_out"] = settings.left_out
     return found
+
+
+def of_study(whole: Study, rows_of: Callable[[Experiment], Sequence[Row]]) -> list[dict[str, Any]]:
+    """The summary of each experiment of which something has finished, or stalled."""
+    return [
+        of(experiment, view, len(rows)) for experiment, rows, view in views.of_study(whole, rows_of)
+    ]
 
 
 def text(summaries: Iterable[dict[str, Any]], check: Check | None = None) -> str:

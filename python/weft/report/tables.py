@@ -6,25 +6,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report import column_text
-from weft.report.grouping import Category, Grouping, group, key_name
-from weft.report.usual_columns import NOT_SIGNIFICANT, Cell, columns_of
+from weft.report.grouping import Category, Grouping, key_name
+from weft.report.usual_columns import NOT_SIGNIFICANT, Cell, Column, columns_of
 from weft.study import averages, stats
 from weft.study.store import text_of
 from weft.units import format_time, magnitude
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from weft.report.views import View
-
-_ROOMY = 100
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,8 @@ class Section:
     bound: float | None
     """Lower bound of the completion time, in seconds; None if lines are of several categories."""
     lines: list[Line]
+    stalled: tuple[tuple[str, str], ...] = ()
+    """Series of which runs stalled, and in how many seeds: what comes after the lines."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,15 @@ class Table:
     """Columns of less weight: a narrow terminal leaves out those of zeros first."""
     words: tuple[int, ...] = ()
     """Columns of words, which begin under each other; numbers end so."""
-    notes: tuple[str, ...] = ()
+    notes: Mapping[int, str] = field(default_factory=dict)
     """Definitions of columns, for the line under the table."""
 
     @property
     def basis(self) -> str:
         """What the numbers are means of, for a line under or over the table."""
-        fewest = min(section.seeds[0] for section in self.sections)
+        if not self.runs:
+            return f"0 of {self.wanted} runs"
+        fewest = min(section.seeds[0] for section in self.sections if section.lines)
         most = max(section.seeds[1] for section in self.sections)
         sure = f"mean of {stats.seeds_text(fewest, most)}" if most > 1 else "1 seed"
         cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
@@ -96,8 +97,11 @@ class Table:
     @property
     def hosts(self) -> str:
         """The number of hosts, and that of ranks where there are some, as text."""
-        hosts = _counted([section.hosts for section in self.sections], "host")
-        ranks = [section.ranks for section in self.sections]
+        finished = [section for section in self.sections if section.lines]
+        if not finished:
+            return "no run finished"
+        hosts = _counted([section.hosts for section in finished], "host")
+        ranks = [section.ranks for section in finished]
         return f"{_counted(ranks, 'rank')} on {hosts}" if any(ranks) else hosts
 
 
@@ -131,8 +135,8 @@ def summarise(
     """
     titles = _titles(grouping, columns)
     everything = [row for cell in grouping.cells.values() for row in cell]
-    usual = [] if titles else columns_of(everything)
-    reference = grouping.reference
+    usual = columns_of(everything, grouping.series) if everything and not titles else []
+    reference = grouping.reference if everything else ""
     sections = []
     for category in grouping.categories:
         present = [series for series in grouping.series if grouping.rows(category, series)]
@@ -149,7 +153,12 @@ def summarise(
         seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
         bound = stats.mean([row["bound_s"] for row in rows]).value
         hosts, ranks = rows[0]["hosts"], rows[0].get("ranks") or 0
-        sections.append(Section(category, hosts, ranks, seeds, bound, lines))
+        stalled = stalled_in(grouping, category)
+        sections.append(Section(category, hosts, ranks, seeds, bound, lines, stalled))
+    for category in dict.fromkeys(category for category, _ in grouping.stalled):
+        if category not in grouping.categories:
+            stalled = stalled_in(grouping, category)
+            sections.append(Section(category, 0, 0, (0, 0), None, [], stalled))
     runs = sum(map(len, grouping.cells.values()))
     heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
     heads += [(one.title, one.meaning, one.spare) for one in usual]
@@ -167,8 +176,27 @@ def summarise(
         spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
         others=tuple(i for i, (title, _, _) in enumerate(heads) if title in others),
         words=tuple(i for i, (title, _, _) in enumerate(heads) if title in words),
-        notes=tuple(one.note for one in usual if one.note),
+        notes=_notes(usual, sections, len(heads) - len(usual)),
         fidelities=fidelities_of(everything),
+    )
+
+
+def stalled_in(grouping: Grouping, category: Category | None = None) -> tuple[tuple[str, str], ...]:
+    """Each series of which runs stalled, and how many: in a category, or in all."""
+    stalled: Counter[str] = Counter()
+    for (where, series), count in grouping.stalled.items():
+        stalled[series] += count if category in (None, where) else 0
+    finished = Counter(
+        series
+        for (where, series), rows in grouping.cells.items()
+        for _ in rows
+        if category in (None, where)
+    )
+    what = "run" if category is None else "seed"
+    return tuple(
+        (series, f"stalled ({count} of {_counted([count + finished[series]], what)})")
+        for series, count in stalled.items()
+        if count
     )
 
 
@@ -181,6 +209,16 @@ def fidelities_of(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(said.get(word, word) for word in words)
 
 
+def _notes(usual: Sequence[Column], sections: Sequence[Section], first: int) -> dict[int, str]:
+    """Definitions of columns, where there is something that needs them; `first` is the first's."""
+    lines = [line for section in sections for line in section.lines]
+    return {
+        i: column.note
+        for i, column in enumerate(usual, first)
+        if column.note and any(column.noted in line.cells[i].text for line in lines)
+    }
+
+
 _SD = "sd"
 Title = tuple[str, str, str]
 """A result column, its title, and its meaning."""
@@ -188,7 +226,7 @@ Title = tuple[str, str, str]
 
 def _titles(grouping: Grouping, columns: Sequence[str]) -> list[Title]:
     """Each of the columns, with one for its deviation where there are several seeds."""
-    several = max(map(len, grouping.cells.values())) > 1
+    several = max(map(len, grouping.cells.values()), default=0) > 1
     titles = []
     for column in columns:
         name = column_text.title_of(column)
@@ -240,8 +278,11 @@ def text(table: Table, title: str, width: int) -> str:
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
+        drawn += [f"{series}: {how}" for series, how in section.stalled]
     missing = [name for i, name in enumerate(table.columns) if i not in kept and name != _SD]
-    said = [below(table), *([f"not shown for lack of room: {', '.join(missing)}"] * bool(missing))]
+    shown = {i: note for i, note in table.notes.items() if i in kept}
+    said = [below(replace(table, notes=shown))]
+    said += [f"not shown for lack of room: {', '.join(missing)}"] * bool(missing)
     return "\n".join([*drawn, rule, *textwrap.wrap("; ".join(said), width)])
 
 
@@ -304,19 +345,6 @@ def _widths(heads: Heads, grid: Grid) -> list[int]:
     return [max(len(part) for cell in column for part in cell.split("\n")) for column in columns]
 
 
-def of_frame(runs: pl.DataFrame) -> Table | None:
-    """The table of a runs frame without an experiment; swept keys have a dot in their name."""
-    swept = [name for name in runs.columns if "." in name]
-    rows = [row | {"swept": {key: row[key] for key in swept}} for row in runs.iter_rows(named=True)]
-    return summarise(group(rows)) if rows else None
-
-
-def plain(runs: pl.DataFrame) -> str:
-    """The same as text."""
-    table = of_frame(runs)
-    return text(table, runs["experiment"][0], _ROOMY) if table else "no runs"
-
-
 def _two_lines(column: str) -> tuple[str, str]:
     above, _, below = column.rpartition(" ")
     return above, below
@@ -340,4 +368,4 @@ def below(table: Table) -> str:
     """What stands under the table: hosts, seeds, bound, definitions of columns."""
     bounds = _bounds(table)
     bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
-    return "; ".join([f"{table.hosts}; {table.basis}{bound}", *table.notes])
+    return "; ".join([f"{table.hosts}; {table.basis}{bound}", *table.notes.values()])

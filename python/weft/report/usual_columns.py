@@ -49,6 +49,8 @@ class Column:
     """From the rows of a series and those of the reference."""
     note: str = ""
     """A definition for the line under the table; empty for none."""
+    noted: str = ""
+    """What a cell has to contain for that."""
     spare: bool = False
     """Whether a narrow terminal leaves it out."""
     minor: bool = False
@@ -57,14 +59,14 @@ class Column:
     """Whether its cells are words."""
 
 
-def columns_of(rows: Sequence[Row]) -> list[Column]:
-    """The columns for these rows, all of an experiment."""
+def columns_of(rows: Sequence[Row], series: Sequence[str]) -> list[Column]:
+    """The columns for these rows, all of an experiment with such series."""
     communicate, compute = job_kinds.communicate_only(rows), job_kinds.compute(rows)
     own = [_BUSBW] if communicate else [_EXPOSED] if compute else []
     return [
         _ITERATION if compute else _CCT,
         _SLOWDOWN,
-        AGAINST,
+        *([AGAINST] if len(series) > 1 else []),
         *own,
         # In a job, nobody waits for the slowest of all its messages.
         Column(
@@ -209,6 +211,8 @@ _LOAD = (
         "retransmits",
         "Retransmissions of data packets per run (in parentheses: spurious ones)",
         _retransmits,
+        note="retransmits in parentheses: spurious ones",
+        noted="(",
         minor=True,
     ),
     _MOST_QPS,

@@ -1,4 +1,4 @@
-"""What a comparison says: which scheme is best, what it needs, and what the reference loses.
+"""What a comparison says: the best scheme, what it needs, what the reference loses, who stalls.
 
 As fields, and as two sentences of the same (`text`). The numbers are those of the table: means over
 seeds, differences of completion times paired by seed, with 95 % confidence intervals
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft._types import Loss, Needs, Row, Verdict, VerdictCase
 from weft.report.grouping import Category, Grouping
@@ -19,6 +19,11 @@ from weft.report.views import View
 from weft.study import averages, stats
 from weft.units import format_time, significant
 
+_ALIKE = 0.0005
+"""Smaller differences are zero in tables."""
+_DOUBLE = 2.0
+"""From here on a ratio says more than a percentage."""
+
 
 @dataclass(frozen=True)
 class _Case:
@@ -26,8 +31,10 @@ class _Case:
 
     category: Category
     cells: Mapping[str, Sequence[Row]]
-    """The rows of each series, the fastest first."""
+    """The rows of each series, the fastest first; those that finished fewer seeds come after."""
     reference: str
+    stalled: Mapping[str, int]
+    """In how many seeds a series stalled, where it did."""
 
     @property
     def best(self) -> str:
@@ -51,12 +58,18 @@ class _Case:
     @property
     def loser(self) -> str:
         """The reference, or the slowest where that is the best."""
-        _, *others = self.cells
+        others = [*list(self.cells)[1:], *(one for one in self.stalled if one not in self.cells)]
         return self.reference if self.reference in others else others[-1]
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds, finished or not."""
+        names = {*self.cells, *self.stalled}
+        return max(len(self.cells.get(one, ())) + self.stalled.get(one, 0) for one in names)
 
     def ratio(self, series: str) -> stats.Mean | None:
         """The completion time of a series over the best; None where they have other seeds."""
-        slow, fast = self.cells[series], self.cells[self.best]
+        slow, fast = self.cells.get(series, ()), self.cells[self.best]
         return averages.ratio("cct_s", slow, fast) if averages.same_seeds(slow, fast) else None
 
 
@@ -68,7 +81,7 @@ def of(view: View) -> Verdict | None:
     ranked = _ranked(cases)
     one = cases[0] if len(cases) == 1 else _most_lost(cases)
     return {
-        "text": _of_one(cases[0]) if len(cases) == 1 else _of_several(cases, ranked),
+        "text": _text(cases, ranked, view.grouping),
         "best": ranked[0],
         "slowdown": _known(max(case.slowdown for case in cases if case.best == ranked[0])),
         "needs": _needs(_row(cases, ranked[0])),
@@ -77,13 +90,27 @@ def of(view: View) -> Verdict | None:
     }
 
 
+def _text(cases: Sequence[_Case], ranked: Sequence[str], grouping: Grouping) -> str:
+    text, told = _of_one(cases[0]) if len(cases) == 1 else _of_several(cases, ranked)
+    nowhere = dict.fromkeys(where for where, _ in grouping.stalled)
+    left = [where.label for where in nowhere if where not in grouping.categories]
+    parts = [*told, *([f"nothing finished in {_list(left)}"] if left else [])]
+    return f"{text} {'; '.join(parts)}."
+
+
 def _cases(grouping: Grouping) -> Iterator[_Case]:
     for category in grouping.categories:
         rows = {series: grouping.rows(category, series) for series in grouping.series}
         present = {series: own for series, own in rows.items() if own}
-        if len(present) > 1:
-            ordered = sorted(present.items(), key=lambda item: _time(item[1]))
-            yield _Case(category, dict(ordered), grouping.reference)
+        stalled = {
+            series: count
+            for (where, series), count in grouping.stalled.items()
+            if where == category
+        }
+        if len({*present, *stalled}) > 1:
+            # As `best_value` chooses: who stalls in some seeds is not the best of the others.
+            ordered = sorted(present.items(), key=lambda item: (-len(item[1]), _time(item[1])))
+            yield _Case(category, dict(ordered), grouping.reference, stalled)
 
 
 def _time(rows: Sequence[Row]) -> float:
@@ -103,6 +130,7 @@ def _fields(case: _Case) -> VerdictCase:
         "cct_s": _time(case.cells[case.best]),
         "slowdown": _known(case.slowdown),
         "equals": case.equals,
+        "stalled": dict(case.stalled),
         **_loss(case),
     }
 
@@ -135,39 +163,54 @@ def _lost(cases: Sequence[_Case]) -> list[tuple[_Case, stats.Mean]]:
     return [(case, ratio) for case, ratio in found if ratio is not None]
 
 
-def _of_one(case: _Case) -> str:
+def _of_one(case: _Case) -> tuple[str, Iterator[str]]:
     rows = case.cells[case.best]
     beside = f", not told apart from {_list(case.equals)}" if case.equals else ""
-    first = (
+    return (
         f"Best is {case.best} with {format_time(_time(rows))}, {_above(case.slowdown)}{beside}; "
-        f"it asks {_asks(rows[0])}."
+        f"it asks {_asks(rows[0])}.",
+        _told_loss(case),
     )
-    return f"{first} {_told_loss(case)}."
 
 
-def _of_several(cases: Sequence[_Case], ranked: Sequence[str]) -> str:
+def _of_several(cases: Sequence[_Case], ranked: Sequence[str]) -> tuple[str, Iterator[str]]:
     told = [f"{series} in {sum(case.best == series for case in cases)}" for series in ranked]
     worst = max(cases, key=lambda case: case.slowdown)
     asks = [f"{series} asks {_asks(_row(cases, series))}" for series in ranked[:2]]
-    first = (
+    return (
         f"Best of {len(cases)} cases: {_list(told)}, and there {_above(worst.slowdown)} at most "
-        f"({worst.category.label}); {'; '.join(asks)}."
+        f"({worst.category.label}); {'; '.join(asks)}.",
+        _told_losses(cases),
     )
-    return f"{first} {_told_losses(cases)}."
 
 
-def _told_losses(cases: Sequence[_Case]) -> str:
-    """How much the reference loses where it is not the best."""
+def _told_losses(cases: Sequence[_Case]) -> Iterator[str]:
+    """How much the reference loses where it is not the best, and who stalled."""
     reference = cases[0].reference
     lost = _lost(cases)
-    if not lost:
-        return f"Nothing is faster than {reference}"
+    if lost:
+        yield _told_most(cases, lost)
+    elif not any(reference in case.stalled for case in cases):
+        yield f"Nothing is faster than {reference}"
+    for series in dict.fromkeys(series for case in cases for series in case.stalled):
+        where = [case for case in cases if series in case.stalled]
+        most = max(where, key=lambda case: case.stalled[series])
+        worst = " at worst" if len(where) > 1 else ""
+        yield (
+            f"{series} stalled in {len(where)}, with {_finished(most, series)} seeds finished"
+            f"{worst} ({most.category.label})"
+        )
+
+
+def _told_most(cases: Sequence[_Case], lost: Sequence[tuple[_Case, stats.Mean]]) -> str:
+    """Where the reference loses most."""
+    reference = cases[0].reference
     sure = sum(_is_sure(found) for _, found in lost)
     case, most = max(lost, key=lambda one: one[1].value)
     several = any(found.half is not None for _, found in lost)
     how = f"significantly in {sure} of {len(cases)}" if several else "with one seed each"
     return (
-        f"{reference} takes longer in {len(lost)}, {how}, {_percent(most)} at most "
+        f"{reference} takes longer in {len(lost)}, {how}, {_longer(most)} at most "
         f"({case.category.label})"
     )
 
@@ -176,14 +219,31 @@ def _row(cases: Sequence[_Case], series: str) -> Row:
     return next(case.cells[series][0] for case in cases if series in case.cells)
 
 
-def _told_loss(case: _Case) -> str:
+def _told_loss(case: _Case) -> Iterator[str]:
+    """How much longer one takes, and who stalled."""
+    if case.loser not in case.stalled:
+        yield _told_ratio(case)
+    counts: dict[str, list[str]] = {}
+    for series in case.stalled:
+        counts.setdefault(_finished(case, series), []).append(series)
+    for count, who in counts.items():
+        yield f"{_list(who)} finished in {count} seeds"
+
+
+def _finished(case: _Case, series: str) -> str:
+    """`2 of 8`."""
+    return f"{len(case.cells.get(series, ()))} of {case.seeds}"
+
+
+def _told_ratio(case: _Case) -> str:
     """How much longer one takes, and the comparison that the table has the other way round."""
     loser, best, found = case.loser, case.best, case.ratio(case.loser)
     if found is None:
         return f"{loser} ran under other seeds"
-    if found.value == 1.0:
+    if abs(found.value - 1) < _ALIKE:
         return f"{loser} takes as long"
-    told = f"{loser} takes {significant(100 * (found.value - 1), 3)} % longer"
+    told = f"{loser} takes {_longer(replace(found, half=None))}"
+    told += " longer" if told.endswith("%") else ""
     if found.half is None:
         return f"{told}; one seed does not tell whether that is chance (--seeds 5)"
     cell = AGAINST.cell(case.cells[best], case.cells[loser])
@@ -192,11 +252,12 @@ def _told_loss(case: _Case) -> str:
     return f"{told}, {best} vs {loser} {against}, which is {surely}significant"
 
 
-def _percent(found: stats.Mean) -> str:
-    """A ratio as what it is above one, with its interval: `41 ± 6 %`."""
-    change = 100 * (found.value - 1)
-    half = None if found.half is None else 100 * found.half
-    return f"{significant(change, 3)}{f' ± {significant(half, 2)}' if half else ''} %"
+def _longer(found: stats.Mean) -> str:
+    """A ratio with its interval: `41 ± 6 %`, or `2.5 ± 0.1 times as long`."""
+    times = found.value >= _DOUBLE
+    value, scale = (found.value, 1) if times else (100 * (found.value - 1), 100)
+    half = f" ± {significant(scale * found.half, 2)}" if found.half else ""
+    return f"{significant(value, 3)}{half} {'times as long' if times else '%'}"
 
 
 def _is_sure(found: stats.Mean) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report import printed_comparison
@@ -14,6 +15,9 @@ from weft.study import best_value
 from weft.study.inputs import Experiment
 from weft.study.selection import combination
 from weft.study.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.study.study import Study
 
 Marks = Mapping[tuple[Category, str], Mark]
 
@@ -28,6 +32,8 @@ class View:
     curve: Grouping | None = None
     """With `[best]`: all values, with the searched key on the x axis."""
     comparisons: list[Comparison] = field(default_factory=list)
+    stalled: Sequence[Row] = ()
+    """The runs that stalled: their `scheme`, `seed` and `swept`, and why (`stalled`)."""
 
     def marks(self, column: str, grouping: Grouping) -> Marks:
         """Where printed values of a column belong among the measured ones."""
@@ -47,20 +53,38 @@ class View:
         return marks
 
 
-def of(experiment: Experiment, rows: Sequence[Row]) -> View:
-    """The view of an experiment's rows, of which there is at least one."""
+def of_study(
+    whole: Study, rows_of: Callable[[Experiment], Sequence[Row]]
+) -> Iterator[tuple[Experiment, Sequence[Row], View]]:
+    """Each experiment of a study, with its rows and their view.
+
+    Those are left out of which nothing has finished, and nothing has stalled.
+    """
+    for experiment in whole.experiments:
+        rows, stalled = rows_of(experiment), whole.stalled_runs(experiment)
+        if rows or stalled:
+            yield experiment, rows, of(experiment, rows, stalled)
+
+
+def of(experiment: Experiment, rows: Sequence[Row], stalled: Sequence[Row] = ()) -> View:
+    """The view of an experiment's rows, and of its runs that stalled."""
     settings = experiment.settings
+    if not rows:
+        return View(settings, group([], settings.x, settings.series, stalled), stalled=stalled)
     settings.check(rows[0])
     if settings.best is None:
-        grouping = group(rows, settings.x, settings.series)
-        return View(settings, grouping, None, printed_comparison.compare(settings, rows, {}))
+        grouping = group(rows, settings.x, settings.series, stalled)
+        compared = printed_comparison.compare(settings, rows, {})
+        return View(settings, grouping, None, compared, stalled)
     over = settings.best.over
     choice = best_value.choose(rows, settings.best)
     shown = best_value.at_best(rows, choice, settings.best)
     x = None if settings.x == over else settings.x
+    lacking = best_value.lacking(stalled, choice, settings.best)
     return View(
         settings,
-        group(shown, x, tuple(key for key in settings.series if key != over)),
-        group(rows, over, settings.series),
+        group(shown, x, tuple(key for key in settings.series if key != over), lacking),
+        group(rows, over, settings.series, stalled),
         printed_comparison.compare(settings, rows, choice),
+        stalled,
     )

@@ -91,6 +91,15 @@ def at_best(rows: Sequence[Row], choice: Choice, best: Best) -> list[Row]:
     return found
 
 
+def lacking(stalled: Sequence[Row], choice: Choice, best: Best) -> list[Row]:
+    """The stalled runs of the best values, and of combinations that have none."""
+    return [
+        row | {"swept": {key: own for key, own in row["swept"].items() if key != best.over}}
+        for row in stalled
+        if is_best(row["swept"], choice, best) or combination(row["swept"], best.over) not in choice
+    ]
+
+
 def _search_seeds(seeds: Sequence[int], best: Best) -> set[int]:
     """The first ones; all without a search of its own."""
     return set(list(dict.fromkeys(seeds))[: best.search_seeds])

@@ -49,7 +49,12 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
         for key in keys
         if not store.has(key) and (flaw := store.adopt(key, directory)) is not None
     ]
-    whole = replace(studies[0], command=whole_command(studies[0].command, output))
+    stalled = {key: why for one in studies for key, why in one.stalled.items()}
+    whole = replace(
+        studies[0],
+        command=whole_command(studies[0].command, output),
+        stalled={key: why for key, why in stalled.items() if not store.has(key)},
+    )
     return Merged(whole.searched(store), store, flaws)
 
 

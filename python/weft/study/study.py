@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ class Study:
     command: str
     """The command line that makes this directory again."""
     code_version: str
+    stalled: dict[str, str] = field(default_factory=dict)
+    """By key: what waits for what in runs that stalled."""
 
     def runs(self) -> list[RunSpec]:
         """All runs, in result order."""
@@ -56,6 +58,20 @@ class Study:
         return [
             record["row"] | {"swept": spec["swept"], "wall_s": record["timing"]["wall_s"]}
             for spec, record in records
+        ]
+
+    def stalled_runs(self, experiment: Experiment) -> list[Row]:
+        """What is known of one experiment's stalled runs: who they are, and why (`stalled`)."""
+        return [
+            {
+                "label": spec["label"],
+                "scheme": spec["experiment"]["balance"]["scheme"],
+                "seed": spec["seed"],
+                "swept": spec["swept"],
+                "stalled": self.stalled[spec["key"]],
+            }
+            for spec in experiment.runs
+            if spec["key"] in self.stalled
         ]
 
     def simulate(
@@ -87,8 +103,9 @@ class Study:
             unchecked = False
 
         result = execute(first, store, parallelism, reporter, self.name_of, later, on_row)
+        told = replace(self, stalled=result.stalled)
         whole = result.interrupted or shard is not None
-        return self if whole else self._without_rejected(store), result
+        return told if whole else told._without_rejected(store), result
 
     def searched(self, store: Store) -> Study:
         """The study of the runs that belong to its results, once searches for values are over."""
@@ -175,13 +192,18 @@ class Results:
 
     def rows(self, experiment: Experiment) -> list[Row]:
         """The rows of one experiment, in run order, each with its run number and `swept`."""
-        # By key: a run that stalled has no row, and two experiments may share a run.
-        specs = {spec["key"]: spec for spec in experiment.runs}
-        return [
-            row | {"swept": specs[row["key"]]["swept"]}
-            for row in self.runs.iter_rows(named=True)
-            if row["experiment"] == experiment.name
-        ]
+        return rows_of(experiment, self.runs)
+
+
+def rows_of(experiment: Experiment, runs: pl.DataFrame) -> list[Row]:
+    """The rows of one experiment among those of a study, each with its `swept`."""
+    # By key: a run that stalled has no row, and two experiments may share a run.
+    specs = {spec["key"]: spec for spec in experiment.runs}
+    return [
+        row | {"swept": specs[row["key"]]["swept"]}
+        for row in runs.iter_rows(named=True)
+        if row["experiment"] == experiment.name
+    ]
 
 
 def load(directory: Path) -> Results:

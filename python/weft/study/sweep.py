@@ -38,6 +38,8 @@ class SweepResult:
     interrupted: bool = False
     lost: list[str] = field(default_factory=list)
     """One line a run whose workers ended, again and again."""
+    stalled: dict[str, str] = field(default_factory=dict)
+    """By key: what waits for what in a run that stalled; in run order."""
 
 
 def run_name(spec: RunSpec) -> str:
@@ -118,6 +120,7 @@ class _Sweep:
         self._name, self._on_row, self._past_refused = name, on_row, past_refused
         self._wanted: dict[str, RunSpec] = {}
         self._stalls: dict[str, str] = {}
+        self._stalled: dict[str, str] = {}
         self._lost: dict[str, str] = {}
         self._forecast: Forecast | None = None
         self.interrupted = False
@@ -200,6 +203,8 @@ class _Sweep:
         refused = isinstance(error, ExperimentError)
         if isinstance(error, StallError) or (refused and self._past_refused):
             self._stalls[key] = f"{called}: {error}"
+            if not refused:
+                self._stalled[key] = str(error)
         elif isinstance(error, LostRunError):
             self._lost[key] = f"{called}: {error}"
         elif refused:
@@ -217,7 +222,8 @@ class _Sweep:
             [lines[key] for key in self._wanted if key in lines]
             for lines in (self._stalls, self._lost)
         )
-        return SweepResult(len(self._wanted), done, stalls, self.interrupted, lost)
+        stalled = {key: self._stalled[key] for key in self._wanted if key in self._stalled}
+        return SweepResult(len(self._wanted), done, stalls, self.interrupted, lost, stalled)
 
 
 def estimated_time(spec: RunSpec) -> float | None:
