@@ -104,6 +104,7 @@ def test_catalogues() -> None:
         assert entry["summary"]
     assert package.workloads()
     assert package.topologies()
+    assert "nccl-2.28" in [entry["name"] for entry in package.presets()]
 
 
 def test_importing_is_cheap() -> None:
@@ -196,6 +197,13 @@ def test_frames_for_pandas(small: Path) -> None:
             result.to_pandas()
 
 
+def test_results_are_equal_to_themselves(small: Path) -> None:
+    """Frames compare by element, which is no answer."""
+    one, other = (package.simulate(small, seeds=1) for _ in range(2))
+    assert one == one
+    assert one != other
+
+
 def test_list_has_what_the_command_line_lists(weft: Weft) -> None:
     """And names the kinds that there are."""
     for kind in catalogue.KINDS:
@@ -222,6 +230,15 @@ def test_compare_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
     order = ["scheme", "size_bytes", "seed"]
     kept = package.load(tmp_path / "out").runs
     assert_frame_equal(result.runs.select(columns).sort(order), kept.select(columns).sort(order))
+    assert str(result).startswith("a table on leaf-spine:")
+
+
+def test_a_fabric_may_be_a_path() -> None:
+    """As for all files; the title says what was compared, without what is swept."""
+    file = Path(__file__).parents[1] / "examples" / "leaf-spine.topo"
+    sizes = {"workload.size": ["1KB", "2KB"]}
+    result = package.compare(file, "permutation:size=16KB", ["ecmp"], sweep=sizes)
+    assert str(result).startswith(f"permutation on {file}\n")
 
 
 def test_schemes_are_a_list_or_as_on_the_command_line() -> None:

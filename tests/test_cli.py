@@ -111,6 +111,36 @@ def test_compare_needs_no_file(weft: Weft) -> None:
     assert [row["scheme"] for row in json.loads(done.stdout)] == ["ecmp"] * 2 + ["ethereal"] * 2
 
 
+@pytest.mark.parametrize(
+    ("change", "title"),
+    [
+        (
+            "--set workload.size=2KB",
+            "permutation:size=2KB,start=1us on {}:leaves=2,spines=2,hosts=2",
+        ),
+        ("--sweep workload.size=1KB,2KB", "permutation:start=1us on {}:leaves=2,spines=2,hosts=2"),
+        (
+            "--set fabric.hosts_per_leaf=3",
+            "permutation:size=1KB,start=1us on {}:leaves=2,spines=2,hosts=3",
+        ),
+    ],
+)
+def test_the_title_of_a_comparison_is_what_ran(weft: Weft, change: str, title: str) -> None:
+    """Not the short form that options changed."""
+    words = ["--fabric", "leaf-spine:leaves=2,spines=2,hosts=2", "--schemes", "ecmp", "-q"]
+    words += ["--workload", "permutation:size=1KB,start=1us", *change.split()]
+    assert weft("compare", *words).stdout.splitlines()[0] == title.format("leaf-spine")
+
+
+def test_an_output_has_a_name(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """An unset variable does not fill this directory."""
+    for words in (["-o", ""], ["--output="]):
+        done = weft("run", small, *words)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith("error: -o: has no name")
+    assert list(tmp_path.iterdir()) == [small]
+
+
 def test_singular_and_plural_options_are_the_same(weft: Weft, tmp_path: Path) -> None:
     """`--scheme` and `--schemes`, `--workload` and `--job`."""
     fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"

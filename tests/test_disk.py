@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import Weft, command
@@ -108,3 +109,8 @@ def test_report_of_damaged_results_takes_one_line(weft: Weft, tmp_path: Path) ->
         assert done.returncode == 2
         assert done.stderr.startswith(f"error: {copy.name}: {name} is damaged; repeat")
         assert done.stderr.count("\n") == 1
+    for name in ("links.parquet", "runs.parquet"):
+        pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "out" / name)
+        done = weft("report", "out")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"out: {name} is damaged: not the columns of results; repeat" in done.stderr

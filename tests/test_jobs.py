@@ -109,6 +109,7 @@ def test_a_timeline_needs_a_job_and_a_place(weft: Weft, tmp_path: Path) -> None:
     done = weft(*words, "--workload", "ring:size=1MB", "-o", tmp_path)
     assert done.returncode == 2
     assert "no run has a timeline; run a job" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:

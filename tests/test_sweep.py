@@ -78,6 +78,11 @@ def test_interrupt_keeps_what_had_finished(weft: Weft, tmp_path: Path) -> None:
     assert f"{len(kept)} of 60 runs had finished and are kept in cut/runs" in said
     assert "Traceback" not in said
     assert not list((tmp_path / "cut" / "runs").glob(".*"))
+    said = weft("report", "cut").stderr
+    again = "weft run long.toml --no-report -o cut"
+    assert said == f"error: cut: unfinished; repeat the command that began it: {again}\n"
+    (tmp_path / "cut" / "study.json").unlink()
+    assert "cut: unfinished (no study.json)" in weft("merge", "cut", "-o", "some").stderr
     few = ("--seeds", "1", "-q")
     assert weft(*arguments, "cut", *few).returncode == 0
     assert weft(*arguments, "whole", *few).returncode == 0
@@ -142,6 +147,17 @@ def test_who_stalled_is_in_all_results(weft: Weft, tmp_path: Path) -> None:
     assert len(saved.pop("stalled")) == 2
     path.write_text(json.dumps(saved))
     assert weft("report", "out", "-q").returncode == 0
+
+
+def test_a_report_is_never_older_than_its_tables(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """Without a new one the old one goes, and that is told; it stays beside the same tables."""
+    words, report = ("run", small, "-o", "out", "--seeds"), tmp_path / "out" / "report.html"
+    assert weft(*words, "1", "-q").returncode == 0
+    assert weft(*words, "1", "-q", "--no-report").stderr == ""
+    assert report.exists()
+    said = weft(*words, "2", "-q", "--no-report").stderr
+    assert said == "removed the report of earlier results; for one of these: weft report out\n"
+    assert not report.exists()
 
 
 def test_two_files_share_a_directory(weft: Weft, small: Path, tmp_path: Path) -> None:

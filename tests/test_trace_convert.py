@@ -400,6 +400,9 @@ def test_nccl_tests_stand_beside_a_simulation(weft: Weft, tmp_path: Path) -> Non
     done = weft(*words, "--workload", "all-gather")
     assert done.returncode == 2
     assert "all_reduce_perf, but the workload is all-gather" in done.stderr
+    done = weft(*words, "--workload", "all-reduce:size=3KB")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"error: --measured {path}: no run has a size that was measured")
     path.write_text(TABLE.split("701.0", 1)[0])
     done = weft(*words, "--workload", "all-reduce")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

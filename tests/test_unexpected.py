@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -140,3 +141,16 @@ def test_nobody_reads_or_cannot(tmp_path: Path, command: str, status: int, said:
     run = f"weft() {{ '{sys.executable}' -m weft \"$@\"; }}; {command}"
     done = subprocess.run(["bash", "-c", run], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (status, said)
+
+
+@pytest.mark.parametrize(
+    ("output", "status"), [("| true; exit ${PIPESTATUS[0]}", 141), ("> /dev/full", 1)]
+)
+def test_a_report_needs_no_reader(small: Path, tmp_path: Path, output: str, status: int) -> None:
+    """Who asked for the first lines, or has no room for more, finds all results."""
+    words = [sys.executable, "-m", "weft", "run", str(small), "-o", "out", "-q"]
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(words)} {output}"], cwd=tmp_path, check=False
+    )
+    assert done.returncode == status
+    assert (tmp_path / "out" / "report.html").is_file()

@@ -71,8 +71,8 @@ def simulate(
 
 
 def compare(
-    fabric: str | Mapping[str, Any],
-    workload: str | Mapping[str, Any],
+    fabric: str | os.PathLike[str] | Mapping[str, Any],
+    workload: str | os.PathLike[str] | Mapping[str, Any],
     schemes: str | Sequence[str] | None = None,
     *,
     seeds: int | None = None,
@@ -83,9 +83,9 @@ def compare(
     """Compare schemes on a fabric: `weft compare`.
 
     Args:
-        fabric: A short form such as `"leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps"`, or
-            a table of `[fabric]`.
-        workload: The same: `"all-reduce:size=64MB"`, or a table of `[workload]`.
+        fabric: A short form such as `"leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps"`, a
+            topology file, or a table of `[fabric]`.
+        workload: The same: `"all-reduce:size=64MB"`, a file, or a table of `[workload]`.
         schemes: Names of `weft.list("schemes")`, as a list or as `"ethereal,spray"`; default: those
             of `weft compare`.
         seeds: As in `simulate`, and so are `jobs` and `threads`.
@@ -103,8 +103,10 @@ def compare(
     if isinstance(schemes, str):
         schemes = [name.strip() for name in schemes.split(",")]
     chosen = DEFAULT_SCHEMES if schemes is None else schemes
-    experiment = inputs.comparison(fabric, workload, chosen)
-    swept = experiment["sweep"] | sections.pop("sweep", {})
+    sweep = sections.pop("sweep", {})
+    swept_keys = [(f"sweep.{key}", "") for key in sweep]
+    experiment = inputs.comparison(fabric, workload, chosen, swept_keys)
+    swept = experiment["sweep"] | sweep
     whole = experiment | sections | {"sweep": swept}
     return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)
 

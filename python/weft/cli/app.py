@@ -8,6 +8,8 @@ import gc
 import io
 import os
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -145,9 +147,21 @@ def _name(info: CommandInfo) -> str | None:
     return info.name or (info.callback and typer.main.get_command_name(info.callback.__name__))
 
 
+def _check_output(words: Sequence[str]) -> None:
+    """Refuse an output without a name (`-o "$UNSET"`), which would be this directory."""
+    own = words[: words.index("--")] if "--" in words else words
+    if "--output=" in own or any(
+        word in ("-o", "--output") and not name for word, name in pairwise(own)
+    ):
+        from weft import ExperimentError
+
+        raise ExperimentError("-o: has no name; give one, or . for this directory")
+
+
 def status(arguments: list[str]) -> int:
     """Run a command; its exit status. An error takes one line on standard error."""
     try:
+        _check_output(arguments)
         narrowed = _with(arguments[0]) if arguments else app
         found = int(narrowed(arguments, prog_name="weft", standalone_mode=False) or 0)
         # Not at exit, where trouble with it would no longer be ours to tell.

@@ -170,15 +170,22 @@ def run_comparison(
 
     `measured` is an output of nccl-tests that stands beside the results.
     """
+    from weft import ExperimentError
     from weft.cli import simulations
     from weft.study import inputs
 
-    experiment = inputs.comparison(fabric, workload, schemes)
-    if measured is not None:
-        put_beside(experiment, measured)
     told = list(sections(transport=transport))
     told += given.extend([*changes, *trace_options.in_workload(of_trace)])
-    checked = inputs.from_dict(experiment, "command line", told, seeds)
+    experiment = inputs.comparison(fabric, workload, schemes, told)
+    if measured is not None:
+        put_beside(experiment, measured)
+    try:
+        checked = inputs.from_dict(experiment, "command line", told, seeds)
+    except ExperimentError as error:
+        if measured is None or ": nccl_tests: " not in str(error):
+            raise
+        why = str(error).partition(": nccl_tests: ")[2]
+        raise ExperimentError(f"--measured {measured}: {why}") from None
     return simulations.simulate([replace(checked, name="compare")], given)
 
 

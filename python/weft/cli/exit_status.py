@@ -23,7 +23,7 @@ def of(error: BaseException) -> int:
             return 130
         case BrokenPipeError():
             # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
-            _drop_output()
+            drop_output()
             return 141
         case OSError():
             return _of_disk(error)
@@ -53,12 +53,12 @@ def _of_disk(error: OSError) -> int:
 
     what, why = error.filename or "output", error.strerror or str(error)
     if error.filename is None:
-        _drop_output()
+        drop_output()
     status = 1 if error.errno in _FULL or isinstance(error, OutsideError) else 2
     return _complain(f"{what}: {why[:1].lower()}{why[1:]}", status)
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Send standard output nowhere: what could not be printed would be tried again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

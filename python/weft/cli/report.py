@@ -34,6 +34,14 @@ def report(
     return 0
 
 
+def remove(directory: Path) -> bool:
+    """Remove the report; whether there was one."""
+    path = directory / "report.html"
+    there = path.exists()
+    path.unlink(missing_ok=True)
+    return there
+
+
 def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
     """Write the report, and plots in these formats; say so on standard error unless `quiet`."""
     from weft.cli.terminal import note

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weft._types import RunSpec, Verdict
 from weft.cli import report, terminal
 from weft.cli.terminal import note
-from weft.errors import OutsideError
+from weft.errors import ExperimentError, OutsideError
 from weft.report import summary
 from weft.study import check as checks
 from weft.study import progress, store, study, sweep
@@ -53,6 +53,11 @@ class Options:
     plots: tuple[str, ...] = ()
     """What the figures of the report are drawn as, beside it."""
 
+    @property
+    def has_report(self) -> bool:
+        """Whether there will be a report: that of a shard would mislead."""
+        return self.report and self.shard is None
+
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
         told = [*changes]
@@ -73,11 +78,16 @@ _NOT_IN_REPORTS = {"--plots": 2, "--jobs": 2, "--threads": 2, "--on": 2, "--quie
 
 def simulate(experiments: Sequence[Experiment], options: Options) -> int:
     """Simulate what is missing, and show and write the results; returns the exit status."""
+    if options.timeline:
+        _check_timelines(experiments)
     shown = {warning for experiment in experiments for warning in experiment.warnings}
     for warning in dict.fromkeys(w for experiment in experiments for w in experiment.warnings):
         note(f"warning: {warning}")
     whole = study.of(experiments, _command())
     kept = _store(whole, options)
+    if options.output is not None and not (options.output / store.RUNS).exists():
+        # Should it not end well: what began here, for who wants to go on.
+        whole.save(options.output)
     try:
         return _results(whole, kept, options, shown)
     except OutsideError as error:
@@ -88,6 +98,16 @@ def simulate(experiments: Sequence[Experiment], options: Options) -> int:
         if options.output is not None:
             error.add_note(_finished(whole, kept))
         raise
+
+
+def _check_timelines(experiments: Iterable[Experiment]) -> None:
+    """Refuse what has no timeline, before it is simulated."""
+    workloads = (spec["experiment"]["workload"] for one in experiments for spec in one.runs)
+    # Messages of hosts: nobody computes, and nobody waits for others.
+    if all({"pattern", "file"} & workload.keys() for workload in workloads):
+        raise ExperimentError(
+            "--timeline: no run has a timeline; run a job (a collective, trace or model)"
+        )
 
 
 def _finished(whole: study.Study, kept: store.Store) -> str:
@@ -134,35 +154,40 @@ def _results(
     whole: study.Study, kept: store.Store, options: Options, shown: Collection[str]
 ) -> int:
     reporter = progress.reporter(options.quiet)
+    output = terminal.Output()
     with _workers(options) as parallelism:
         whole, result = whole.simulate(kept, parallelism, reporter, options.shard)
         for stall in result.stalls:
             note(f"stalled: {stall}")
         for lost in result.lost:
             note(f"lost: {lost}")
-        listed = _show_tables(whole, kept, options, shown, result.interrupted)
+        listed = _show_tables(whole, kept, options, output, shown, result.interrupted)
         found = None
         if options.check is not None and listed and not result.interrupted:
             found, result = _check(whole, listed, kept, options, result, parallelism)
-    _show_rows(whole, listed, kept, options, found)
+    _show_rows(whole, listed, kept, options, output, found)
     if result.interrupted:
         _interrupted(result, options.output)
         return 130
     _draw(listed, options)
+    output.close()
     return 1 if result.stalls or result.lost else 0
 
 
 def show(whole: study.Study, kept: store.Store, options: Options) -> None:
     """Show and write the results that there are."""
-    listed = _show_tables(whole, kept, options, (), False)
-    _show_rows(whole, listed, kept, options, None)
+    output = terminal.Output()
+    listed = _show_tables(whole, kept, options, output, (), False)
+    _show_rows(whole, listed, kept, options, output, None)
     _draw(listed, options)
+    output.close()
 
 
 def _show_tables(
     whole: study.Study,
     kept: store.Store,
     options: Options,
+    output: terminal.Output,
     shown: Collection[str],
     interrupted: bool,
 ) -> store.Listed:
@@ -170,9 +195,10 @@ def _show_tables(
     listed = whole.listed(kept)
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
-        _save(whole, listed, kept, options.output, options.quiet)
+        _save(whole, listed, kept, options.output, options)
     if not (options.json or options.summary):
-        _print_tables(whole, kept, options.verdict)
+        with output.printing():
+            _print_tables(whole, kept, options.verdict)
     return listed
 
 
@@ -181,23 +207,26 @@ def _show_rows(
     listed: store.Listed,
     kept: store.Store,
     options: Options,
+    output: terminal.Output,
     found: checks.Check | None,
 ) -> None:
     """Print what was asked for in place of tables, and the check."""
-    if options.json:
-        _print_json(whole, listed, kept, found, _verdicts(whole, kept) if options.verdict else {})
-    elif options.summary:
-        print(summary.text(_summaries(whole, kept), found))
-    if found is not None:
-        _show_check(found, options)
+    with output.printing():
+        if options.json:
+            verdicts = _verdicts(whole, kept) if options.verdict else {}
+            _print_json(whole, listed, kept, found, verdicts)
+        elif options.summary:
+            print(summary.text(_summaries(whole, kept), found))
+        if found is not None:
+            _show_check(found, options)
 
 
 def _draw(listed: store.Listed, options: Options) -> None:
-    """Write timelines and the report, if they are wanted; that of a shard would mislead."""
+    """Write the report and timelines, if they are wanted."""
+    if options.output and listed and options.has_report:
+        report.make(options.output, options.quiet, options.plots)
     if options.output and listed and options.timeline:
         _timelines(options.output, options.quiet)
-    if options.output and listed and options.report and options.shard is None:
-        report.make(options.output, options.quiet, options.plots)
 
 
 def _check(
@@ -242,14 +271,19 @@ def _show_check(found: checks.Check, options: Options) -> None:
 
 
 def _save(
-    whole: study.Study, listed: store.Listed, kept: store.Store, output: Path, quiet: bool
+    whole: study.Study, listed: store.Listed, kept: store.Store, output: Path, options: Options
 ) -> None:
     """Write the tables of the output directory, which holds one study at a time."""
+    quiet = options.quiet
     others = whole.replaced(output)
+    runs = output / store.RUNS
+    before = runs.read_bytes() if runs.exists() else b""
     checks.save(None, output)
     whole.save(output)
     store.assemble(output, listed, kept)
     summary.save(_summaries(whole, kept), output)
+    if not options.has_report and runs.read_bytes() != before and report.remove(output):
+        note(f"removed the report of earlier results; for one of these: weft report {output}")
     if others and not quiet:
         note(
             f"{output} held the tables of {', '.join(others)}: replaced "

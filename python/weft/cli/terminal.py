@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from weft.cli import exit_status
 
 _WIDE = 200
 """Columns of what is no terminal: a pipe has no width, and its reader can scroll."""
@@ -14,6 +18,30 @@ def width() -> int:
     """Columns that a table may have; COLUMNS says so for what is no terminal as well."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS")
     return shutil.get_terminal_size().columns if known else _WIDE
+
+
+class Output:
+    """Standard output, whose trouble (a reader that has gone) waits until all else is done."""
+
+    def __init__(self) -> None:
+        self._trouble: OSError | None = None
+
+    @contextmanager
+    def printing(self) -> Iterator[None]:
+        """Note what goes wrong with what is printed within; from then on it goes nowhere."""
+        try:
+            yield
+            sys.stdout.flush()
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            exit_status.drop_output()
+            self._trouble = error
+
+    def close(self) -> None:
+        """Raise what went wrong."""
+        if self._trouble is not None:
+            raise self._trouble
 
 
 def note(message: str) -> None:

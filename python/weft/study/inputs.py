@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from weft.study import default_fabric, settings
 from weft.study.settings import Settings
 
 Overrides = Sequence[tuple[str, str]]
+Kind = Literal["fabric", "workload"]
 _CLUSTER = re.compile(r": cluster(\.\w+)? \(line \d+\): unknown key")
 
 
@@ -149,7 +151,7 @@ def workload_key(path: Path) -> str | None:
     return _native.workload_key(str(path))
 
 
-def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
+def table_of(kind: Kind, text: str) -> dict[str, Any]:
     """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`.
 
     A topology file needs no dot in its name where there is no topology of that name.
@@ -164,21 +166,49 @@ def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
     return table
 
 
+Described = str | os.PathLike[str] | Mapping[str, Any]
+"""A fabric or a workload: in short form, as a file, or as a table."""
+
+
 def comparison(
-    fabric: str | Mapping[str, Any], workload: str | Mapping[str, Any], schemes: Sequence[str]
+    fabric: Described, workload: Described, schemes: Sequence[str], changes: Overrides = ()
 ) -> dict[str, Any]:
-    """The experiment that compares schemes; fabric and workload in short form, or as tables."""
-
-    def table(kind: Literal["fabric", "workload"], told: str | Mapping[str, Any]) -> dict[str, Any]:
-        return table_of(kind, told) if isinstance(told, str) else dict(told)
-
-    words = [told if isinstance(told, str) else "a table" for told in (workload, fabric)]
-    return {
-        "title": " on ".join(words),
-        "fabric": table("fabric", fabric),
-        "workload": table("workload", workload),
-        "sweep": {"balance.scheme": list(schemes)},
+    """The experiment that compares schemes; its title says what is left of both under `changes`."""
+    told: dict[Kind, str | Mapping[str, Any]] = {
+        "workload": workload if isinstance(workload, Mapping) else os.fspath(workload),
+        "fabric": fabric if isinstance(fabric, Mapping) else os.fspath(fabric),
     }
+    tables: dict[str, dict[str, Any]] = {
+        kind: table_of(kind, one) if isinstance(one, str) else dict(one)
+        for kind, one in told.items()
+    }
+    titles = [
+        _heading(kind, one, dict(changes)) if isinstance(one, str) else "a table"
+        for kind, one in told.items()
+    ]
+    return {"title": " on ".join(titles), **tables, "sweep": {"balance.scheme": list(schemes)}}
+
+
+def _heading(kind: Kind, text: str, changed: Mapping[str, str]) -> str:
+    """A short form with the values that keys are changed to, and without those that are swept."""
+    if not any(key.removeprefix("sweep.").startswith(f"{kind}.") for key in changed):
+        return text
+    name, _, listed = text.partition(":")
+    parts: list[str] = []
+    for piece in filter(None, listed.split(",")):
+        # A list has commas of its own.
+        if "=" in piece or not parts:
+            parts.append(piece)
+        else:
+            parts[-1] += f",{piece}"
+    shown = []
+    for part in parts:
+        # Short forms have short words for some keys.
+        *_, key = table_of(kind, f"{name}:{part}")
+        value = changed.get(f"{kind}.{key}")
+        if f"sweep.{kind}.{key}" not in changed and not (value or "").startswith("["):
+            shown.append(part if value is None else f"{part.partition('=')[0]}={value}")
+    return f"{name}:{','.join(shown)}" if shown else name
 
 
 def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:

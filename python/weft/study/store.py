@@ -26,6 +26,8 @@ from weft.errors import DiskError, writing
 if TYPE_CHECKING:
     import polars as pl
 
+RUNS = "runs.parquet"
+"""The table that every results directory has, one row a run."""
 ALWAYS = ("flows", "links", "series")
 OF_JOBS = ("collectives", "nodes", "messages")
 """Tables that only runs with jobs have; the last two only with `probe.timeline`."""

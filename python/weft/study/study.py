@@ -17,13 +17,18 @@ from weft.study import check as checks
 from weft.study.executor import Parallelism
 from weft.study.inputs import Experiment
 from weft.study.progress import ProgressReporter
-from weft.study.store import TABLES, Listed, Store, table_damage
+from weft.study.store import RUNS, TABLES, Listed, Store, table_damage
 from weft.study.sweep import LaterRuns, Shard, SweepResult, execute, run_name
 
 if TYPE_CHECKING:
     import polars as pl
 
 _FILE = "study.json"
+_COLUMNS = {
+    "runs": {"run", "experiment", "key", "scheme", "seed", "cct_s"},
+    "timing": {"run", "wall_s"},
+}
+"""Some of what tables of results have; all others have `run`."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,8 @@ class Study:
 
     def replaced(self, directory: Path) -> list[str]:
         """The names of other experiments whose tables are in a directory."""
+        if not (directory / RUNS).exists():
+            return []
         try:
             saved = json.loads((directory / _FILE).read_text())["experiments"]
             others = [(one["name"], one["title"]) for one in saved]
@@ -211,8 +218,19 @@ def load(directory: Path) -> Results:
     import polars as pl
 
     whole = saved(directory)
+    if not (directory / RUNS).exists():
+        raise ExperimentError(
+            f"{directory}: unfinished; repeat the command that began it: {whole.command}"
+        )
     for name in ("runs", "timing", *TABLES):
-        flaw = table_damage(directory / f"{name}.parquet")
+        path = directory / f"{name}.parquet"
+        flaw = table_damage(path)
+        if flaw is None:
+            columns = set(pl.read_parquet_schema(path))
+            own = _COLUMNS.get(name, {"run"})
+            # Tables without rows may have no columns.
+            if not own <= columns and (columns or name not in TABLES):
+                flaw = f"{path.name} is damaged: not the columns of results"
         if flaw is not None:
             raise ExperimentError(
                 f"{directory}: {flaw}; repeat the command that made it: {whole.command}"
@@ -234,6 +252,10 @@ def saved(directory: Path) -> Study:
         experiments = [Experiment(**experiment) for experiment in found.pop("experiments")]
         return Study(experiments, **found)
     except FileNotFoundError:
+        if any(directory.glob("runs/*/row.json")):
+            raise ExperimentError(
+                f"{directory}: unfinished (no {_FILE}); repeat the command that began it"
+            ) from None
         raise ExperimentError(
             f"{directory}: no results there (no {_FILE}); name the -o directory of a finished run"
         ) from None
