@@ -114,22 +114,16 @@ def test_compare_needs_no_file(weft: Weft) -> None:
 @pytest.mark.parametrize(
     ("change", "title"),
     [
-        (
-            "--set workload.size=2KB",
-            "permutation:size=2KB,start=1us on {}:leaves=2,spines=2,hosts=2",
-        ),
-        ("--sweep workload.size=1KB,2KB", "permutation:start=1us on {}:leaves=2,spines=2,hosts=2"),
-        (
-            "--set fabric.hosts_per_leaf=3",
-            "permutation:size=1KB,start=1us on {}:leaves=2,spines=2,hosts=3",
-        ),
+        ("--set workload.size=2KB", "ring:size=2KB,start=1us on leaf-spine:leaves=2,hosts=2"),
+        ("--sweep workload.size=1KB,2KB", "ring:start=1us on leaf-spine:leaves=2,hosts=2"),
+        ("--set fabric.hosts_per_leaf=3", "ring:size=1KB,start=1us on leaf-spine:leaves=2,hosts=3"),
     ],
 )
 def test_the_title_of_a_comparison_is_what_ran(weft: Weft, change: str, title: str) -> None:
     """Not the short form that options changed."""
-    words = ["--fabric", "leaf-spine:leaves=2,spines=2,hosts=2", "--schemes", "ecmp", "-q"]
-    words += ["--workload", "permutation:size=1KB,start=1us", *change.split()]
-    assert weft("compare", *words).stdout.splitlines()[0] == title.format("leaf-spine")
+    words = ["--fabric", "leaf-spine:leaves=2,hosts=2", "--schemes", "ecmp", "-q"]
+    words += ["--workload", "ring:size=1KB,start=1us", "--set", "fabric.spines=2", *change.split()]
+    assert weft("compare", *words).stdout.splitlines()[0] == title
 
 
 def test_an_output_has_a_name(weft: Weft, small: Path, tmp_path: Path) -> None:

@@ -175,18 +175,18 @@ def comparison(
 ) -> dict[str, Any]:
     """The experiment that compares schemes; its title says what is left of both under `changes`."""
     told: dict[Kind, str | Mapping[str, Any]] = {
-        "workload": workload if isinstance(workload, Mapping) else os.fspath(workload),
         "fabric": fabric if isinstance(fabric, Mapping) else os.fspath(fabric),
+        "workload": workload if isinstance(workload, Mapping) else os.fspath(workload),
     }
     tables: dict[str, dict[str, Any]] = {
         kind: table_of(kind, one) if isinstance(one, str) else dict(one)
         for kind, one in told.items()
     }
-    titles = [
+    on, sent = (
         _heading(kind, one, dict(changes)) if isinstance(one, str) else "a table"
         for kind, one in told.items()
-    ]
-    return {"title": " on ".join(titles), **tables, "sweep": {"balance.scheme": list(schemes)}}
+    )
+    return {"title": f"{sent} on {on}", **tables, "sweep": {"balance.scheme": list(schemes)}}
 
 
 def _heading(kind: Kind, text: str, changed: Mapping[str, str]) -> str:
