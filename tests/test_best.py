@@ -75,6 +75,20 @@ def test_stalled_runs_do_not_win() -> None:
     assert best_value.choose(some, BEST)[at("host")] == 0.9
 
 
+def test_who_stalled_at_all_values_is_told() -> None:
+    """What stalled at one that is not the best is no result of the best."""
+    shown = experiment({"best": {"over": OVER}})
+    host, ecmp = (
+        [row for row in ROWS if row["swept"]["balance.scheme"] == scheme]
+        for scheme in ("host", "ecmp")
+    )
+    grouping = views.of(shown, ecmp, [row | {"stalled": "why"} for row in host]).grouping
+    assert (grouping.series, list(grouping.stalled.values())) == (["ecmp"], [15])
+    better = [row for row in ecmp if row["swept"][OVER] != 0.9]
+    lost = [row | {"stalled": "why"} for row in ecmp if row["swept"][OVER] == 0.9]
+    assert not views.of(shown, better, lost).grouping.stalled
+
+
 def experiment(shown: dict[str, Any], runs: list[RunSpec] = RUNS) -> Experiment:
     """An experiment that wants its results shown in this way."""
     return Experiment("fig8", "Figure 8", "", "", runs, [], "fig8.toml", shown)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from conftest import Weft
+from conftest import STALLS, Weft
 from test_sweep import run_folders, same_tables
 from weft.study.merge import whole_command
 from weft.study.sweep import Shard
@@ -52,6 +52,16 @@ def test_merged_shards_are_the_whole(weft: Weft, tmp_path: Path) -> None:
     assert studies[0].pop("command") == "weft run small.toml --no-report -o out"
     assert studies[1].pop("command") == "weft run small.toml -o whole --no-report"
     assert studies[0] == studies[1]
+
+
+def test_merged_shards_know_who_stalled(weft: Weft, tmp_path: Path) -> None:
+    """Whichever of them it did in, unless another one finished."""
+    (tmp_path / "stalls.toml").write_text(STALLS)
+    for number in (1, 2):
+        shard = ("--shard", f"{number}/2", "-o", f"part{number}", "-q")
+        assert weft("run", "stalls.toml", *shard).returncode == 1
+    done = weft("merge", "part1", "part2", "-o", "out", "--no-report", "-q")
+    assert "\necmp: stalled (2 of 2 seeds)\n" in done.stdout
 
 
 def test_what_does_not_belong_together_is_refused(weft: Weft, tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ class Grouping:
     """The swept keys of facets."""
     stalled: Mapping[tuple[Category, str], int] = field(default_factory=dict)
     """In how many seeds of a cell the run stalled, where it did in some."""
+    all_categories: Sequence[Category] = ()
+    """Those in which nothing finished, too."""
 
     @property
     def reference(self) -> str:
@@ -86,16 +88,13 @@ class Grouping:
 
 
 def group(
-    rows: Sequence[Row],
-    x_key: str | None = None,
-    series_keys: Sequence[str] = (),
-    stalled: Sequence[Row] = (),
+    rows: Sequence[Row], x_key: str | None = None, series_keys: Sequence[str] = ()
 ) -> Grouping:
     """Group rows, each with its `swept`; the keys as the experiment's `[report]` has them.
 
-    `stalled` are runs without results: their `scheme`, `seed` and `swept`.
+    Of runs that stalled there are `scheme`, `seed` and `swept`, and why: `stalled`.
     """
-    varying = _varying([*rows, *stalled])
+    varying = _varying(rows)
     named = [key for key in series_keys if key in varying and key != x_key]
     series_keys = named or [key for key in _series_keys(varying) if key != x_key]
     if x_key not in varying:
@@ -106,21 +105,25 @@ def group(
         label = _named_series(row, named) if named else _series(row, series_keys)
         return _category(row["swept"], facet_keys, x_key), label
 
+    name = _names([row for row in rows if "stalled" not in row], series_keys)
     cells: dict[tuple[Category, str], list[Row]] = {}
+    stalled: Counter[tuple[Category, str]] = Counter()
     for row in rows:
-        cells.setdefault(cell(row), []).append(row)
-    names = _names(rows, series_keys)
-    called = [row | {"scheme": names(row)} for row in stalled]
-    categories = _distinct(category for category, _ in cells)
+        place = cell(row | {"scheme": name(row)} if "stalled" in row else row)
+        stalled[place] += "stalled" in row
+        cells.setdefault(place, []).extend([row] * ("stalled" not in row))
+    finished = [place for place, own in cells.items() if own]
+    categories = _distinct(category for category, _ in finished)
     return Grouping(
         x_key=x_key,
         facets=_distinct(category.facet for category in categories),
         categories=categories,
-        series=_distinct(series for _, series in cells),
-        cells=cells,
+        series=_distinct(series for _, series in finished),
+        cells={place: cells[place] for place in finished},
         series_name=", ".join(map(key_name, named)) or "scheme",
         facet_keys=tuple(facet_keys),
-        stalled=Counter(map(cell, called)),
+        stalled=+stalled,
+        all_categories=_distinct(category for category, _ in cells),
     )
 
 

@@ -138,7 +138,11 @@ def summarise(
     usual = columns_of(everything, grouping.series) if everything and not titles else []
     reference = grouping.reference if everything else ""
     sections = []
-    for category in grouping.categories:
+    for category in grouping.all_categories:
+        stalled = stalled_in(grouping, category)
+        if category not in grouping.categories:
+            sections.append(Section(category, 0, 0, (0, 0), None, [], stalled))
+            continue
         present = [series for series in grouping.series if grouping.rows(category, series)]
         base = grouping.rows(category, reference)
         cells = {series: grouping.rows(category, series) for series in present}
@@ -153,12 +157,7 @@ def summarise(
         seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
         bound = stats.mean([row["bound_s"] for row in rows]).value
         hosts, ranks = rows[0]["hosts"], rows[0].get("ranks") or 0
-        stalled = stalled_in(grouping, category)
         sections.append(Section(category, hosts, ranks, seeds, bound, lines, stalled))
-    for category in dict.fromkeys(category for category, _ in grouping.stalled):
-        if category not in grouping.categories:
-            stalled = stalled_in(grouping, category)
-            sections.append(Section(category, 0, 0, (0, 0), None, [], stalled))
     runs = sum(map(len, grouping.cells.values()))
     heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
     heads += [(one.title, one.meaning, one.spare) for one in usual]

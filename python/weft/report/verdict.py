@@ -92,8 +92,7 @@ def of(view: View) -> Verdict | None:
 
 def _text(cases: Sequence[_Case], ranked: Sequence[str], grouping: Grouping) -> str:
     text, told = _of_one(cases[0]) if len(cases) == 1 else _of_several(cases, ranked)
-    nowhere = dict.fromkeys(where for where, _ in grouping.stalled)
-    left = [where.label for where in nowhere if where not in grouping.categories]
+    left = [one.label for one in grouping.all_categories if one not in grouping.categories]
     parts = [*told, *([f"nothing finished in {_list(left)}"] if left else [])]
     return f"{text} {'; '.join(parts)}."
 

@@ -70,21 +70,30 @@ def of(experiment: Experiment, rows: Sequence[Row], stalled: Sequence[Row] = ())
     """The view of an experiment's rows, and of its runs that stalled."""
     settings = experiment.settings
     if not rows:
-        return View(settings, group([], settings.x, settings.series, stalled), stalled=stalled)
+        return View(settings, group(stalled, settings.x, settings.series), stalled=stalled)
     settings.check(rows[0])
+    everything = _in_run_order(experiment, rows, stalled) if stalled else rows
     if settings.best is None:
-        grouping = group(rows, settings.x, settings.series, stalled)
+        grouping = group(everything, settings.x, settings.series)
         compared = printed_comparison.compare(settings, rows, {})
         return View(settings, grouping, None, compared, stalled)
     over = settings.best.over
     choice = best_value.choose(rows, settings.best)
-    shown = best_value.at_best(rows, choice, settings.best)
+    shown = best_value.at_best(everything, choice, settings.best)
     x = None if settings.x == over else settings.x
-    lacking = best_value.lacking(stalled, choice, settings.best)
     return View(
         settings,
-        group(shown, x, tuple(key for key in settings.series if key != over), lacking),
-        group(rows, over, settings.series, stalled),
+        group(shown, x, tuple(key for key in settings.series if key != over)),
+        group(everything, over, settings.series),
         printed_comparison.compare(settings, rows, choice),
         stalled,
     )
+
+
+def _in_run_order(experiment: Experiment, rows: Sequence[Row], stalled: Sequence[Row]) -> list[Row]:
+    """Both, so that a stall does not change which scheme and which case come first."""
+    places = {
+        (combination(spec["swept"]), spec["seed"]): place
+        for place, spec in enumerate(experiment.runs)
+    }
+    return sorted([*rows, *stalled], key=lambda row: places[combination(row["swept"]), row["seed"]])

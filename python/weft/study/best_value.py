@@ -80,24 +80,19 @@ def is_best(swept: Mapping[str, Any], choice: Choice, best: Best) -> bool:
 
 
 def at_best(rows: Sequence[Row], choice: Choice, best: Best) -> list[Row]:
-    """The rows of the best values; the value is in `COLUMN` and no longer among the swept keys."""
+    """The rows of the best values; the value is in `COLUMN` and no longer among the swept keys.
+
+    With what stalled where there is no best value.
+    """
     found = []
     for row in rows:
-        if is_best(row["swept"], choice, best):
+        lost = "stalled" in row and combination(row["swept"], best.over) not in choice
+        if lost or is_best(row["swept"], choice, best):
             value = row["swept"][best.over]
             swept = {key: own for key, own in row["swept"].items() if key != best.over}
             number = magnitude(value)
             found.append(row | {"swept": swept, "best": value, COLUMN: number})
     return found
-
-
-def lacking(stalled: Sequence[Row], choice: Choice, best: Best) -> list[Row]:
-    """The stalled runs of the best values, and of combinations that have none."""
-    return [
-        row | {"swept": {key: own for key, own in row["swept"].items() if key != best.over}}
-        for row in stalled
-        if is_best(row["swept"], choice, best) or combination(row["swept"], best.over) not in choice
-    ]
 
 
 def _search_seeds(seeds: Sequence[int], best: Best) -> set[int]:
