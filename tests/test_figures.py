@@ -110,7 +110,7 @@ def test_table_of_some_of_the_runs_says_so() -> None:
     text = tables.text(table, "Title", 200)
     assert text.endswith(
         "mean of 1 to 2 seeds, ± 95 % confidence; only 3 of 6 runs; lower bound 10.00 µs; "
-        "slowdown: completion time / lower bound"
+        "slowdown: completion time / lower bound; retransmits in parentheses: spurious ones"
     )
     assert table.sections[0].lines[1].cells[2].text == "other seeds"
     assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)

@@ -139,7 +139,7 @@ def test_who_stalled_is_in_all_results(weft: Weft, tmp_path: Path) -> None:
     assert done.stdout.count("\necmp: stalled (2 of 2 seeds)\n") == 2
     assert "no run finished; 0 of 2 runs" in done.stdout
     report = (tmp_path / "out" / "report.html").read_text()
-    assert report.count('<p class="warning">Stalled: ecmp, seeds 1, 2: the run stalled') == 2
+    assert report.count('<p class="warning">ecmp stalled in 2 runs; ecmp seed 1: the run') == 2
     assert report.count(">stalled (2 of 2 seeds)</td>") == 2
     # What earlier versions wrote.
     path = tmp_path / "out" / "study.json"

@@ -169,16 +169,17 @@ def _section(
 
 
 def _stalled(view: View) -> list[str]:
-    """Who stalled, one line for all seeds, with what waited for what in the first of them."""
-    seeds: dict[str, list[Row]] = {}
+    """Who stalled, one line for each scheme, with what waited for what in the first run."""
+    runs: dict[str, list[Row]] = {}
     for run in view.stalled:
-        seeds.setdefault(run["label"], []).append(run)
-    return [
-        f"Stalled: {label}, {'seed' if len(runs) == 1 else 'seeds'} "
-        f"{', '.join(str(run['seed']) for run in runs)}: "
-        + textwrap.shorten(runs[0]["stalled"], 240, placeholder=" ... (all of it in summary.json)")
-        for label, runs in seeds.items()
-    ]
+        runs.setdefault(run["scheme"], []).append(run)
+    said = []
+    for scheme, own in runs.items():
+        count = f"{len(own)} runs" if len(own) > 1 else "one run"
+        why = f"{own[0]['label']} seed {own[0]['seed']}: {own[0]['stalled']}"
+        rest = " ... (all of it in summary.json)"
+        said.append(f"{scheme} stalled in {count}; {textwrap.shorten(why, 300, placeholder=rest)}")
+    return said
 
 
 def _compact(value: object) -> str:
