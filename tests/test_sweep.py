@@ -141,6 +141,8 @@ def test_who_stalled_is_in_all_results(weft: Weft, tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.html").read_text()
     assert report.count('<p class="warning">ecmp stalled in 2 runs; ecmp seed 1: the run') == 2
     assert report.count(">stalled (2 of 2 seeds)</td>") == 2
+    assert weft("run", "dead.toml", "-o", "none", "-q").returncode == 1
+    assert "none: no run has finished, and some stalled; repeat" in weft("report", "none").stderr
     # What earlier versions wrote.
     path = tmp_path / "out" / "study.json"
     saved = json.loads(path.read_text())

@@ -196,6 +196,8 @@ def _show_tables(
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options)
+    elif whole.stalled and options.output and not (options.output / store.RUNS).exists():
+        whole.save(options.output)
     if not (options.json or options.summary):
         with output.printing():
             _print_tables(whole, kept, options.verdict)

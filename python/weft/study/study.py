@@ -219,8 +219,9 @@ def load(directory: Path) -> Results:
 
     whole = saved(directory)
     if not (directory / RUNS).exists():
+        lacks = "no run has finished, and some stalled" if whole.stalled else "unfinished"
         raise ExperimentError(
-            f"{directory}: unfinished; repeat the command that began it: {whole.command}"
+            f"{directory}: {lacks}; repeat the command that began it: {whole.command}"
         )
     for name in ("runs", "timing", *TABLES):
         path = directory / f"{name}.parquet"
