@@ -60,18 +60,18 @@ def table(view: View, wanted: int) -> Table:
         runs=len(everything),
         wanted=wanted,
         series_name=grouping.series_name,
-        notes=_notes(column, extras),
+        notes=_notes(column, extras, len(grouping.categories)),
         fidelities=tables.fidelities_of(everything),
     )
 
 
-def _notes(column: str, extras: Sequence[str]) -> tuple[str, ...]:
-    """What the numbers are: their columns are named after scenarios."""
+def _notes(column: str, extras: Sequence[str], mean: int) -> dict[int, str]:
+    """What the numbers are, by a column that has them: `mean` is the place of that of means."""
     name = column_text.name_of(column)
     what = f"{name} (completion time / lower bound)" if column == "slowdown" else name
-    notes = (f"in each scenario: {what}", "mean: geometric mean over all scenarios")
+    notes = {0: f"in each scenario: {what}", mean: "mean: geometric mean over all scenarios"}
     titles = ", ".join(map(column_text.title_of, extras))
-    return (*notes, f"{titles}: largest of all scenarios") if extras else notes
+    return notes | ({mean + 1: f"{titles}: largest of all scenarios"} if extras else {})
 
 
 def figure(view: View) -> Figure:
