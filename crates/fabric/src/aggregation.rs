@@ -5,6 +5,9 @@
 //! a switch that is nearest to the farthest of their leaves. Which of several, and which of parallel links, is
 //! for a number to say that differs from tree to tree, so that trees spread over the fabric.
 //!
+//! In a fabric of planes a tree is in one of them; where hosts have several homes it is at one home of each. With
+//! which it begins differs from tree to tree, too.
+//!
 //! Links that are known to be dead, in either direction, are in no tree; with them a root may be farther away
 //! than it had to be else.
 
@@ -86,30 +89,70 @@ fn in_plane(
     (plane, spread): (u32, u32),
     dead: &[PortId],
 ) -> Option<AggregationTree> {
-    let nics: Vec<PortId> = hosts.iter().map(|host| fabric.nic_in_plane(*host, plane)).collect();
-    if nics.iter().any(|nic| is_dead(fabric, *nic, dead)) {
-        return None;
-    }
-    let leaf = |nic: &PortId| match fabric.ports()[*nic].peer {
-        Node::Switch(leaf) => leaf,
-        Node::Host(_) => unreachable!("NICs lead to switches"),
-    };
-    let leaves: BTreeSet<SwitchId> = nics.iter().map(leaf).collect();
-    let mut best: Option<(u32, Ways)> = None;
+    let nics = nics(fabric, hosts, (plane, spread), dead);
+    let spread = spread / fabric.homes();
+    let first = nics.iter().map(|own| own.first().map(|nic| leaf(fabric, *nic)));
+    let leaves: BTreeSet<SwitchId> = first.collect::<Option<_>>()?;
+    let mut best: Option<(u32, Vec<PortId>, Ways)> = None;
     let (roots, height) = roots(fabric, hosts, &leaves, plane);
     let first = spread as usize % roots.len().max(1);
     for root in roots[first..].iter().chain(&roots[..first]) {
         let ways = ways(fabric, *root, spread, dead);
-        let Some(farthest) = farthest(&ways, &leaves) else { continue };
-        if best.as_ref().is_none_or(|(known, _)| farthest < *known) {
-            best = Some((farthest, ways));
+        let Some((farthest, linked)) = linked(fabric, &ways, &nics) else { continue };
+        if best.as_ref().is_none_or(|(known, ..)| farthest < *known) {
+            best = Some((farthest, linked, ways));
         }
         if Some(farthest) == height {
             break;
         }
     }
-    let (_, ways) = best?;
+    let (_, nics, ways) = best?;
     Some(grown(fabric, &ways, nics))
+}
+
+fn leaf(fabric: &Fabric, nic: PortId) -> SwitchId {
+    match fabric.ports()[nic].peer {
+        Node::Switch(leaf) => leaf,
+        Node::Host(_) => unreachable!("NICs lead to switches"),
+    }
+}
+
+/// By host, the ports of its NIC that its packets may leave by, the best one first: where all hosts that share
+/// its leaves can go to the same one, so that this adds up for them.
+fn nics(
+    fabric: &Fabric,
+    hosts: &[HostId],
+    (plane, spread): (u32, u32),
+    dead: &[PortId],
+) -> Vec<Vec<PortId>> {
+    let homes = fabric.homes();
+    // Of planes and homes a network has one or the other.
+    let nic = |host, turn| fabric.nic_in_plane(host, plane + (spread + turn) % homes);
+    let is_live = |host, turn| !is_dead(fabric, nic(host, turn), dead);
+    let ports = hosts.iter().flat_map(|host| (0..homes).map(move |turn| (*host, turn)));
+    let lacking: BTreeSet<(u32, u32)> = ports
+        .filter(|(host, turn)| !is_live(*host, *turn))
+        .map(|(host, turn)| (fabric.leaf_of(host), turn))
+        .collect();
+    let of_host = |host: &HostId| {
+        let mut turns: Vec<u32> = (0..homes).filter(|turn| is_live(*host, *turn)).collect();
+        turns.sort_by_key(|turn| lacking.contains(&(fabric.leaf_of(*host), *turn)));
+        turns.into_iter().map(|turn| nic(*host, turn)).collect()
+    };
+    hosts.iter().map(of_host).collect()
+}
+
+/// How far the farthest leaf is from a root, and which of its `nics` each host takes, if there is a way to all.
+fn linked(fabric: &Fabric, ways: &Ways, nics: &[Vec<PortId>]) -> Option<(u32, Vec<PortId>)> {
+    let mut farthest = 0;
+    let of_host = |own: &Vec<PortId>| {
+        let far = |nic: &PortId| ways.get(&leaf(fabric, *nic)).map(|(far, _)| (*nic, *far));
+        let (nic, far) = own.iter().find_map(far)?;
+        farthest = farthest.max(far);
+        Some(nic)
+    };
+    let linked = nics.iter().map(of_host).collect::<Option<_>>()?;
+    Some((farthest, linked))
 }
 
 /// The switches that may be the root, and how far the farthest leaf is from each of them at the least, where
@@ -128,9 +171,8 @@ fn roots(
         return (all.collect(), None);
     }
     let pods: BTreeSet<u32> = hosts.iter().map(|host| fabric.pod_of(*host)).collect();
-    let (tier, pod) = match (pods.len(), fabric.pods()) {
-        (1, 2..) => (1, pods.first().copied()),
-        (_, 1) => (fabric.tiers() as u8 - 1, None),
+    let (tier, pod) = match pods.len() {
+        1 => (1, pods.first().copied()),
         _ => (2, None),
     };
     let is_root = |switch: &SwitchId| {
@@ -168,13 +210,6 @@ fn ways(fabric: &Fabric, root: SwitchId, spread: u32, dead: &[PortId]) -> Ways {
         }
     }
     ways
-}
-
-fn farthest(ways: &Ways, leaves: &BTreeSet<SwitchId>) -> Option<u32> {
-    leaves
-        .iter()
-        .map(|leaf| ways.get(leaf).map(|(far, _)| *far))
-        .try_fold(0, |most, far| far.map(|far| far.max(most)))
 }
 
 /// The tree of these ways.

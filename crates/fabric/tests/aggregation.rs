@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
-use weft_fabric::{AggregationTree, Clos, Fabric, Link, Node, Tiers};
+use weft_fabric::{AggregationTree, Clos, Fabric, Link, Node, Tiers, Wiring};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
@@ -21,11 +21,18 @@ fn fabric(which: usize) -> Fabric {
                 Dragonfly { groups: 4, group, hosts: 1, global_ports: 1, host_link, local, global };
             Fabric::of_wiring(shape.wiring().unwrap()).unwrap()
         }
+        4 => dual(6),
         _ => {
             let torus = Torus { sizes: vec![3, 4], wraps: true, hosts: 1, host_link, link };
             Fabric::of_wiring(torus.wiring().unwrap()).unwrap()
         }
     }
+}
+
+/// Two leaves for each four hosts, and three spines.
+fn dual(leaves: u32) -> Fabric {
+    let clos = Clos::leaf_spine(leaves, 3, 4, LINK);
+    Fabric::of_wiring(Wiring::homed(&clos, 2).unwrap()).unwrap()
 }
 
 fn root(tree: &AggregationTree) -> SwitchId {
@@ -47,6 +54,42 @@ fn roots_are_as_low_as_they_can_be() {
     assert_eq!([tier(&[0, 1]), tier(&[0, 2, 3]), tier(&[0, 4])], [0, 1, 2]);
 }
 
+#[test]
+fn one_pod_of_three_tiers_needs_no_core() {
+    let tiers = Tiers::Three { pods: 1, leaves_per_pod: 2, aggs_per_pod: 2, cores: 2 };
+    let fabric = Fabric::build(&Clos::uniform(tiers, 1, LINK)).unwrap();
+    assert_eq!([0, 1].map(|spread| fabric.tier(root(&tree(&fabric, &[0, 1], spread)))), [1; 2]);
+}
+
+/// Which home's leaf each host of a tree is at.
+fn homes(fabric: &Fabric, hosts: &[u32], spread: u32, dead: &[PortId]) -> Option<Vec<u32>> {
+    let ids: Vec<HostId> = hosts.iter().map(|host| HostId(*host)).collect();
+    let tree = AggregationTree::new(fabric, &ids, spread, dead)?;
+    let nics = (0..hosts.len() as u32).map(|place| tree.nic(place).0 / fabric.hosts());
+    Some(nics.collect())
+}
+
+#[test]
+fn trees_take_homes_in_turn_and_leave_dead_ones() {
+    let fabric = dual(4);
+    let all = [0, 1, 4, 5];
+    for spread in 0..4 {
+        assert_eq!(homes(&fabric, &all, spread, &[]), Some(vec![spread % 2; 4]));
+        let lone = tree(&fabric, &[2, 3], spread);
+        assert_eq!(lone.switches().count(), 1, "a leaf adds up for its own hosts");
+    }
+    // The hosts of a leaf go together, as long as they can.
+    let nic = |host, home| fabric.nic_in_plane(HostId(host), home);
+    assert_eq!(homes(&fabric, &all, 0, &[nic(1, 0)]), Some(vec![1, 1, 0, 0]));
+    assert_eq!(homes(&fabric, &all, 0, &[nic(1, 0), nic(0, 1)]), Some(vec![0, 1, 0, 0]));
+    assert_eq!(homes(&fabric, &all, 0, &[nic(1, 0), nic(1, 1)]), None);
+    // A leaf without uplinks, whose hosts' links are whole.
+    let leaf = fabric.switch_named("leaf-0").unwrap();
+    let is_up = |port: &PortId| matches!(fabric.ports()[*port].peer, Node::Switch(_));
+    let dead: Vec<PortId> = fabric.ports_of(leaf).ids().filter(is_up).collect();
+    assert_eq!(homes(&fabric, &all, 0, &dead), Some(vec![1, 1, 0, 0]));
+}
+
 /// Eight rails of servers under one leaf: trees leave it by all its uplinks before they share one.
 #[test]
 fn trees_take_other_uplinks_in_turn() {
@@ -66,7 +109,7 @@ trials! {
     #![cases(300)]
 
     fn trees_are_whole_and_alive(
-        (which, spread, count) in (0..5_usize, any::<u32>(), 2..12_usize),
+        (which, spread, count) in (0..6_usize, any::<u32>(), 2..12_usize),
         order in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
         dead in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
