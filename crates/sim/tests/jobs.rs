@@ -306,6 +306,23 @@ fn packets_leave_a_gpu_at_its_own_rate() {
     assert!(Time::us(240) <= all && all < Time::us(260), "{all}");
 }
 
+/// The 15 messages of a rank are a full packet each, or that and one of a byte.
+#[test]
+fn the_last_packet_of_a_message_leaves_a_gpu_as_short_as_it_is() {
+    let setup = Setup::new(Clos::leaf_spine(1, 1, 16, LINK), Workload::new(16));
+    let end = |bytes: u64| {
+        let job = job(16, 1, 16 * bytes, ("direct", &[]));
+        let own = JobConfig { pcie: Some(Rate::gbps(40)), ..on(&job, &EACH, true) };
+        let config = RunConfig { job: Some(own), ..setup.config() };
+        let simulation = Simulation::new(&config);
+        simulation.run(&AtomicBool::new(false)).expect("a run").totals.cct
+    };
+    // Twice, what is scattered and what is gathered; a full packet takes 200 ns, a short one 8.
+    let (full, more) = (end(960), end(961));
+    let short = Time::ns(2 * (200 + 15 * 9));
+    assert!(more > full && more <= full + short, "{more} after {full}");
+}
+
 /// The link of a host is down for ever.
 #[test]
 fn a_stall_tells_which_ranks_wait_and_which_link_is_down() {

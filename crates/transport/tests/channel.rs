@@ -107,7 +107,9 @@ impl World {
     }
 
     fn send(&mut self) {
+        let next = self.sender.peek();
         let sent = self.sender.send(self.now);
+        assert_eq!(sent.seq, next, "{:?}", self.sender);
         let again = !self.model.left_before.insert(sent.seq);
         assert_eq!(sent.retransmission, again, "packet {}", sent.seq);
         if again && !self.is_go_back_n() {

@@ -174,7 +174,9 @@ impl World {
     }
 
     fn send(&mut self) {
+        let next = self.sender.peek();
         let sent = self.sender.send(self.now);
+        assert_eq!(sent.seq, next, "{:?}", self.sender);
         let again = !self.seen.left.insert(sent.seq);
         assert_eq!(sent.retransmission, again, "packet {}", sent.seq);
         assert!(!again || !self.sender.is_rateless(), "symbol {} again", sent.seq);

@@ -20,8 +20,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return true;
         }
         let jobs = self.jobs.as_mut().expect("slots are those of ranks");
-        let size = flow.bytes.min(u64::from(self.config.packet.mtu));
-        let size = size + u64::from(self.config.packet.header);
+        let payload = flow.payload(flow.sender.peek(), self.config.packet.mtu);
+        let size = u64::from(payload + self.config.packet.header);
         let slot = jobs.next_slot(self.now, flow.message, size);
         if slot == self.now {
             return true;

@@ -112,6 +112,9 @@ impl SendHalf for CodingSender {
     fn is_done(&self) -> bool {
         self.here >= self.needed
     }
+    fn peek(&self) -> u32 {
+        self.next
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         if self.in_flight() == 0 {

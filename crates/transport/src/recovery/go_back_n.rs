@@ -128,6 +128,9 @@ impl SendHalf for GoBackNSender {
     fn is_done(&self) -> bool {
         self.acked == self.packets
     }
+    fn peek(&self) -> u32 {
+        self.next
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         let seq = self.next;

@@ -97,6 +97,8 @@ pub trait SendHalf: Clone + Debug {
     }
     /// Everything is acknowledged.
     fn is_done(&self) -> bool;
+    /// The packet that [`SendHalf::send`] takes next, if there is work.
+    fn peek(&self) -> u32;
     /// Takes the next packet to send. Called only if there is work.
     fn send(&mut self, now: Time) -> Sent;
     /// The receiver got packet `seq`, and says `cumulative`.
@@ -197,6 +199,9 @@ impl<S: SendHalf> SendHalf for Box<S> {
     #[inline(always)]
     fn is_done(&self) -> bool {
         S::is_done(self)
+    }
+    fn peek(&self) -> u32 {
+        S::peek(self)
     }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {

@@ -150,6 +150,10 @@ macro_rules! recoveries {
             pub fn is_done(&self) -> bool {
                 match self { $(Sender::$Recovery(half) => half.is_done()),* }
             }
+            /// As [`SendHalf::peek`].
+            pub fn peek(&self) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.peek()),* }
+            }
             /// As [`SendHalf::send`].
             #[inline(always)]
             pub fn send(&mut self, now: Time) -> Sent {

@@ -337,6 +337,9 @@ impl SendHalf for TcpSender {
         self.acked == self.packets
     }
 
+    fn peek(&self) -> u32 {
+        self.state.resend.front().copied().unwrap_or(self.next)
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         if self.next == self.acked {

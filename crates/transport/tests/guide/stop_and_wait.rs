@@ -67,6 +67,9 @@ impl SendHalf for Batches {
     fn is_done(&self) -> bool {
         self.acked == self.packets
     }
+    fn peek(&self) -> u32 {
+        self.next
+    }
     fn send(&mut self, now: Time) -> Sent {
         let seq = self.next;
         let retransmission = seq < self.fresh;

@@ -33,7 +33,8 @@ impl Late {
     }
     /// Those packets, in the order of their numbers.
     pub(super) fn each_waiting(&self) -> impl Iterator<Item = u32> {
-        self.packets.iter().filter(|(_, sent)| sent.is_none()).map(|(seq, _)| *seq)
+        let rest = &self.packets[self.first..];
+        rest.iter().filter(|(_, sent)| sent.is_none()).map(|(seq, _)| *seq)
     }
     /// Takes the first lost packet, to be sent again now.
     pub(super) fn resend(&mut self, now: Time) -> Option<u32> {

@@ -69,6 +69,9 @@ impl SendHalf for NackedSender {
     fn is_done(&self) -> bool {
         self.0.is_done()
     }
+    fn peek(&self) -> u32 {
+        self.0.peek()
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         self.0.send(now)

@@ -153,6 +153,9 @@ impl SendHalf for SelectiveSender {
         self.acked == self.packets
     }
 
+    fn peek(&self) -> u32 {
+        self.late().and_then(|late| late.each_waiting().next()).unwrap_or(self.next)
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         self.in_flight += 1;

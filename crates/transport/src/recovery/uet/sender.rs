@@ -112,6 +112,9 @@ impl SendHalf for UetSender {
         self.packets.backlog()
     }
 
+    fn peek(&self) -> u32 {
+        self.packets.peek()
+    }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         self.out += 1;
