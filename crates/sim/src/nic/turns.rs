@@ -40,6 +40,13 @@ impl Turns {
         self.next = self.others.pop_front().unwrap_or(NOBODY);
         next
     }
+    /// `id` has no turn any more, if it had one.
+    pub(crate) fn remove(&mut self, id: u32) {
+        match self.next == id {
+            true => _ = self.pop(),
+            false => self.others.retain(|other| *other != id),
+        }
+    }
     /// The last turn is that of `id`.
     #[inline(always)]
     pub(super) fn push(&mut self, id: u32) {

@@ -64,6 +64,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
+    /// Takes an operation out of the round of its NIC: its tree is another one.
+    pub(super) fn leave_round(&mut self, host: OwnHost, id: u32) {
+        let one = self.reduction.as_mut().expect("trees have states").operation(id);
+        if let Some(plane) = one.queued.take() {
+            self.nics.round(host, plane).remove(OPERATIONS + id);
+        }
+    }
+
     /// How old what stands in a round as `id` is, among what its host has begun.
     pub(crate) fn age_of_operation(&self, id: u32) -> u32 {
         let operation = self
@@ -88,21 +96,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let set = state.operation(id).set;
         let number = state.current[set as usize];
         let place = state.operation(id).place;
-        let Some(tree) = trees.tree(number) else { return false };
+        let tree = trees.tree(number).expect("who is in a round has a tree");
         let nic = world.partitioning.ports[tree.nic(place)].own;
-        if self.nics.owner(nic).1 != plane {
-            // Its tree is another one since it lined up.
-            self.line_up_operation(id);
-            return false;
-        }
         let Some((turn, segment)) = self.next_of_set(host, id) else { return false };
-        if !self.has_slot(turn) {
+        let one = self.reduction.as_mut().expect("trees have states").operation(turn);
+        let has_payload = one.own.segments.gives(segment, one.place);
+        let size = size(self.config, has_payload, one.own.segments.bytes(segment));
+        if !self.has_slot(turn, size) {
             return false;
         }
         let (popped, id) = (id, turn);
         let one = self.reduction.as_mut().expect("trees have states").operation(id);
-        let has_payload = one.own.segments.gives(segment, one.place);
-        let size = size(self.config, has_payload, one.own.segments.bytes(segment));
         let is_again = one.own.send();
         let said = Segment { tree: number, number: one.number, segment, ranks: 1 };
         let packet = Packet::segment(size, said);
@@ -153,13 +157,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         first.map(|(_, id, segment)| (id, segment))
     }
 
-    /// Whether the next packet of an operation may leave its GPU now; if not, it waits for its slot.
-    fn has_slot(&mut self, id: u32) -> bool {
+    /// Whether the next packet of an operation, of `size` bytes, may leave its GPU now; if not, it waits for its slot.
+    fn has_slot(&mut self, id: u32, size: u16) -> bool {
         let one = self.reduction.as_mut().expect("trees have states").operation(id);
         let (Some((rank, _)), None) = (one.rank, one.slot.take()) else { return true };
-        let full = self.config.packet.mtu + self.config.packet.header;
         let jobs = self.jobs.as_mut().expect("operations are those of ranks");
-        let slot = jobs.next_slot_of_rank(self.now, rank, u64::from(full));
+        let slot = jobs.next_slot_of_rank(self.now, rank, u64::from(size));
         if slot <= self.now {
             return true;
         }
@@ -201,7 +204,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let all = one.own.segments.ranks();
         assert_eq!(u32::from(ranks), all, "the sum of segment {segment} is not of all ranks");
         if !one.own.receive(segment) {
-            self.counts.totals.spurious += 1;
             return;
         }
         if self.config.packet.ack as u16 == packet.size {

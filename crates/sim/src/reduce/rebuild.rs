@@ -27,6 +27,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 let set = state.operation(id).set as usize;
                 if before[set] != current[set] {
                     state.operation(id).own.rewind();
+                    self.leave_round(host, id);
                     self.line_up_operation(id);
                 }
             }

@@ -11,7 +11,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::switches::Link;
 use std::sync::Arc;
-use weft_fabric::Branch;
+use weft_fabric::{Branch, Node};
 use weft_units::{PortId, Time};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
@@ -96,11 +96,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     ) {
         let said = packet.as_segment();
         let Segment { tree, number, segment, ranks } = said;
+        let below = self.config.fabric.ports()[branch.down[child as usize]].peer;
+        let is_data = packet.size != self.config.packet.ack as u16;
+        let is_sent_by_host = is_data && matches!(below, Node::Host(_));
         let Some(sums) = self.sums(switch, said, branch) else {
             // All results went down, of all ranks.
+            self.counts.totals.spurious += u64::from(is_sent_by_host);
             return self.answer_child(switch, said, branch, (child, ingress));
         };
         let came = sums.own.contribute(segment, child, u32::from(ranks));
+        let is_known = !matches!(came, Came::First | Came::Complete(_));
+        self.counts.totals.spurious += u64::from(is_sent_by_host && is_known);
         if self.world.trees.as_ref().is_some_and(|trees| trees.is_rebuilt(tree)) {
             self.call_for(switch, said, branch, (child, came));
         }
