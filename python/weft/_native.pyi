@@ -424,6 +424,8 @@ class Nic:
     stats: str | None
     """The file that statistics go to in the end."""
     warnings: list[str]
+    chosen: str | None
+    """Which NIC and scheme, where ``WEFT_LOG`` asks for it."""
 
     def __new__(cls, index: int) -> Nic:
         """Open the NIC number ``index``, counted round; with planes, those of a rail as one."""
@@ -459,13 +461,17 @@ class Joined:
         peer: int | None = None,
         tag: int = 0,
         limit_s: float | None = None,
+        before: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = ...,
+        after: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = ...,
     ) -> Pending:
         """Begin an operation on memory, by address and bytes: ``crates/group/src/call.rs``.
 
         ``keep`` holds the memory and is kept until the operation is over. Until then nobody writes
         what is read, nor touches what is written. ``peer`` is the root, or the other end; without
         one a receive is from whoever sends. The operation may take ``limit_s``; if that is not
-        given, what the group has for all.
+        given, what the group has for all. ``before`` is copied to dense memory as it begins, and
+        ``after`` from there before it is over: addresses of elements and of dense memory, bytes of
+        an element, shape, strides in elements.
         """
 
     def set_limit(self, limit_s: float) -> None:

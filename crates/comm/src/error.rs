@@ -22,7 +22,7 @@ impl CommError {
         CommError::System(format!("{what}: {}", explain(error)))
     }
     /// Of a child of the process that opened the network.
-    pub(crate) fn forked() -> CommError {
+    pub fn forked() -> CommError {
         CommError::System(
             "this process was forked from the one that opened the network, whose threads it does not \
              have; open it after the fork, or start processes anew (spawn)"

@@ -2,6 +2,7 @@
 
 use crate::operation::Operation;
 use std::time::Duration;
+use weft_comm::CommError;
 
 /// Why an operation did not come to its end, in one line.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -42,6 +43,11 @@ pub enum GroupError {
 }
 
 impl GroupError {
+    /// In a child of the process that made the group.
+    pub(crate) fn forked() -> GroupError {
+        GroupError::Invalid(CommError::forked().to_string())
+    }
+
     /// The same, said of an operation that was under way with it.
     pub(crate) fn at(&self, operation: Operation) -> GroupError {
         match self {

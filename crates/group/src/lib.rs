@@ -39,7 +39,7 @@ mod worker;
 pub use call::{Call, Operation};
 pub use element::{Element, Reduction};
 pub use error::GroupError;
-pub use memory::Segment;
+pub use memory::{Apart, Copies, Segment};
 pub use schedule::Tuning;
 pub use ticket::Ticket;
 
@@ -47,7 +47,7 @@ use mesh::Mesh;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weft_comm::{CommError, Endpoint, Handle, Listener};
+use weft_comm::{CommError, Endpoint, Handle, Listener, Process};
 use worker::Shared;
 
 /// A rank that listens, and does not know the others yet.
@@ -64,6 +64,8 @@ pub struct Seat {
 pub struct Group {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Where that thread is.
+    process: Process,
     rank: u32,
     ranks: u32,
 }
@@ -102,7 +104,7 @@ impl Seat {
         let run = move || worker::work(&own, mesh, (rank, ranks), tuning);
         let thread = std::thread::Builder::new().name(name).spawn(run);
         let thread = thread.map_err(|error| GroupError::Invalid(format!("no thread: {error}")))?;
-        Ok(Group { shared, thread: Some(thread), rank, ranks })
+        Ok(Group { shared, thread: Some(thread), process: Process::current(), rank, ranks })
     }
 }
 
@@ -118,28 +120,43 @@ impl Group {
 
     /// Begins an operation. Collectives are done one after the other in the order of submission,
     /// which must be the same at all ranks; sends and receives at once. It may take `limit`, if that is
-    /// given, from when it is its turn.
+    /// given, from when it is its turn. `copies` are done as it begins, and before the ticket is done.
     ///
     /// # Safety
     /// Until the ticket is done the buffers stay mapped, aligned for their elements; nobody writes
     /// to inputs, and nobody reads or writes outputs. Buffers of one call do not overlap, but that
-    /// an output may be the very input that its own rank gives.
+    /// an output may be the very input that its own rank gives. The same holds for what `copies` names.
     ///
     /// # Errors
-    /// If the call makes no sense.
+    /// If the call makes no sense, or this is a child of the process that made the group.
     #[expect(unsafe_code, reason = "the memory is the caller's")]
-    pub unsafe fn submit(&self, call: Call, limit: Option<Duration>) -> Result<Ticket, GroupError> {
+    pub unsafe fn submit(
+        &self,
+        call: Call,
+        copies: Copies,
+        limit: Option<Duration>,
+    ) -> Result<Ticket, GroupError> {
+        if !self.process.is_current() {
+            return Err(GroupError::forked());
+        }
         call.check(self.rank, self.ranks)?;
-        Ok(self.shared.submit(call, limit))
+        Ok(self.shared.submit(call, copies, limit))
     }
 
     /// How long operations that are submitted from now on may take.
     pub fn set_limit(&self, limit: Duration) {
-        self.shared.set_limit(limit);
+        if self.process.is_current() {
+            self.shared.set_limit(limit);
+        }
     }
 
     /// Closes all channels; what is under way fails.
     pub fn close(&mut self) {
+        if !self.process.is_current() {
+            // A child that was forked has no such thread to wait for, and its lock may be held for ever.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         self.shared.close();
         if let Some(thread) = self.thread.take() {
             // It has told everybody, however it ended.

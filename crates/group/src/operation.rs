@@ -77,6 +77,11 @@ impl Operation {
     pub(crate) fn reduces(self) -> bool {
         matches!(self, Operation::AllReduce | Operation::ReduceScatter | Operation::Reduce { .. })
     }
+    /// Whether it is one message, beside the rest.
+    pub(crate) fn is_single(self) -> bool {
+        use Operation::{Receive, ReceiveAny, Send};
+        matches!(self, Send { .. } | Receive { .. } | ReceiveAny { .. })
+    }
     /// What it is called in `weft_workload`, with its root, where algorithms for it are.
     pub(crate) fn collective(self) -> Option<(collective::Operation, u32)> {
         Some(match self {

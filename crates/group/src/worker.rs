@@ -5,6 +5,7 @@ use crate::error::GroupError;
 use crate::exchange::Exchange;
 use crate::item::Timer;
 use crate::links::Links;
+use crate::memory::Copies;
 use crate::mesh::Mesh;
 use crate::run::Run;
 use crate::schedule::{self, Tuning};
@@ -47,8 +48,8 @@ impl Shared {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Hands over a call that has been checked.
-    pub(crate) fn submit(&self, call: Call, limit: Option<Duration>) -> Ticket {
-        let ticket = Ticket::default();
+    pub(crate) fn submit(&self, call: Call, copies: Copies, limit: Option<Duration>) -> Ticket {
+        let ticket = Ticket::new(copies);
         let mut inbox = self.inbox();
         let limit = limit.unwrap_or(inbox.limit);
         match &inbox.over {
@@ -140,6 +141,9 @@ impl Work {
             while let Some((call, ticket, limit)) = inbox.calls.pop_front() {
                 quiet = 0;
                 let timer = Timer { since: now, limit };
+                if call.operation.is_single() {
+                    ticket.begin();
+                }
                 if let Err(ticket) = self.exchange.take(&call, ticket, timer) {
                     self.calls.push_back((call, ticket, limit));
                 }
@@ -175,6 +179,7 @@ impl Work {
         if self.current.is_none()
             && let Some((call, ticket, limit)) = self.calls.pop_front()
         {
+            ticket.begin();
             let schedule = schedule::of(&call, self.rank, self.ranks, self.tuning);
             #[expect(unsafe_code, reason = "the memory is the caller's")]
             // SAFETY: `Group::submit`'s contract; links are closed before a run is dropped undone.

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_comm::{Backend, Checksum, Endpoint, EndpointConfig};
-use weft_group::{Call, Element, Group, GroupError, Operation, Reduction};
+use weft_group::{Apart, Call, Copies, Element, Group, GroupError, Operation, Reduction};
 use weft_group::{Seat, Segment, Ticket, Tuning};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -53,8 +53,9 @@ fn submit(
     outputs: Vec<Segment>,
 ) -> Result<Ticket, GroupError> {
     let (element, reduction) = (Element::F32, Reduction::Sum);
+    let call = Call { operation, element, reduction, inputs, outputs };
     // SAFETY: every test waits for its tickets, or drops its groups, before its buffers go.
-    unsafe { group.submit(Call { operation, element, reduction, inputs, outputs }, None) }
+    unsafe { group.submit(call, Copies::default(), None) }
 }
 
 fn finish(tickets: Vec<Ticket>) {
@@ -108,6 +109,30 @@ fn all_to_all_with_single_messages_beside_it() {
         }
     }
     assert_eq!(given, taken);
+}
+
+/// Of operations that follow each other on elements that lie apart each takes what the one before left.
+#[test]
+fn elements_that_lie_apart_are_taken_in_turn() {
+    let groups = groups(2, SOON);
+    let mut columns = [[1.0f32, 9.0, 1.0, 9.0, 1.0, 9.0]; 2];
+    let mut rooms = [[[0.0f32; 3]; 4]; 2];
+    let mut tickets = Vec::new();
+    for ((group, column), rooms) in groups.iter().zip(&mut columns).zip(&mut rooms) {
+        for room in rooms.iter_mut() {
+            let (start, dense) = (column.as_mut_ptr().cast(), room.as_mut_ptr().cast());
+            let apart = vec![Apart { start, dense, element: 4, dims: vec![(3, 8)] }];
+            let (element, reduction) = (Element::F32, Reduction::Sum);
+            let (inputs, outputs) = (vec![], vec![segment(room)]);
+            let call =
+                Call { operation: Operation::AllReduce, element, reduction, inputs, outputs };
+            let copies = Copies { before: apart.clone(), after: apart };
+            // SAFETY: as in `submit`.
+            tickets.push(unsafe { group.submit(call, copies, None) }.expect("makes sense"));
+        }
+    }
+    finish(tickets);
+    assert_eq!(columns, [[16.0, 9.0, 16.0, 9.0, 16.0, 9.0]; 2]);
 }
 
 /// Whoever waits for a peer that is gone hears of it, and so does everybody behind.

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use weft_comm::{Endpoint, HANDLE, Handle};
-use weft_deploy::KeptPaths;
-use weft_group::{Call, Element, Group, Operation, Reduction, Seat, Segment, Ticket, Tuning};
+use weft_deploy::{KeptPaths, Log};
+use weft_group::{Apart, Call, Copies, Element, Group, GroupError as Failure, Operation};
+use weft_group::{Reduction, Seat, Segment, Ticket, Tuning};
 
 create_exception!(
     _native,
@@ -37,6 +38,9 @@ pub(crate) struct Nic {
     stats: Option<String>,
     #[pyo3(get)]
     warnings: Vec<String>,
+    /// What was chosen, where `WEFT_LOG` asks for it.
+    #[pyo3(get)]
+    chosen: Option<String>,
     /// Keeps discovered paths true, where ports come from a table of them.
     _paths: Vec<KeptPaths>,
 }
@@ -58,11 +62,18 @@ impl Nic {
         let configs = devices.into_iter().map(|device| device.endpoint).collect();
         let endpoint = py.detach(|| Endpoint::open_merged(configs)).map_err(failed)?;
         deployment.warnings.extend(endpoint.notice().map(str::to_owned));
+        if deployment.log < Log::Warn {
+            deployment.warnings.clear();
+        }
+        let of: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let chosen = || format!("NIC {name} ({}), scheme {}", of.join(", "), deployment.scheme);
+        let chosen = (deployment.log >= Log::Info).then(chosen);
         let paths = deployment.paths.into_iter().map(|paths| {
             paths.only(&addresses).start(|line| eprintln!("weft: {line}")).map_err(wrong)
         });
         Ok(Nic {
             endpoint: Arc::new(endpoint),
+            chosen,
             name,
             scheme: deployment.scheme,
             stats: deployment.stats.map(|path| path.display().to_string()),
@@ -118,19 +129,27 @@ impl Rank {
 pub(crate) struct Joined {
     group: Mutex<Option<Group>>,
     /// Whose memory is in use, by operation. Dropped after the group.
-    kept: Mutex<VecDeque<(Ticket, Py<PyAny>)>>,
+    kept: Mutex<VecDeque<(Ticket, Keep)>>,
 }
+
+/// What holds the memory of an operation, until it is over.
+type Keep = Arc<Mutex<Option<Py<PyAny>>>>;
 
 /// A buffer: address and bytes.
 type Span = (usize, usize);
 
+/// A tensor whose elements lie apart: its address, that of as much dense memory, bytes of an element, and
+/// shape and strides in elements.
+type Strided = (usize, usize, usize, Vec<usize>, Vec<isize>);
+
 #[pymethods]
 impl Joined {
     /// Begins an operation on memory that belongs to `keep`, which is kept until it is over. It may
-    /// take `limit_s`; if that is not given, what the group has for all.
+    /// take `limit_s`; if that is not given, what the group has for all. `before` is made dense as it
+    /// begins, and `after` is filled when it is over.
     ///
     /// The caller vouches for addresses: see `weft_group::Group::submit`.
-    #[pyo3(signature = (operation, element, reduction, inputs, outputs, keep, peer=None, tag=0, limit_s=None))]
+    #[pyo3(signature = (operation, element, reduction, inputs, outputs, keep, peer=None, tag=0, limit_s=None, before=vec![], after=vec![]))]
     #[expect(clippy::too_many_arguments, reason = "an operation has as many parts")]
     fn submit(
         &self,
@@ -143,6 +162,8 @@ impl Joined {
         peer: Option<u32>,
         tag: u32,
         limit_s: Option<f64>,
+        before: Vec<Strided>,
+        after: Vec<Strided>,
     ) -> PyResult<Pending> {
         let call = Call {
             operation: operation_named(operation, peer, tag)?,
@@ -151,16 +172,30 @@ impl Joined {
             inputs: inputs.into_iter().map(segment).collect(),
             outputs: outputs.into_iter().map(segment).collect(),
         };
+        let copies = Copies {
+            before: before.into_iter().map(apart).collect(),
+            after: after.into_iter().map(apart).collect(),
+        };
         let group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
         let group = group.as_ref().ok_or_else(|| failed("weft: the group was closed"))?;
         #[expect(unsafe_code, reason = "Python code hands over addresses of tensors")]
         // SAFETY: `weft.torch` passes addresses and lengths of tensors that `keep` holds, and `kept`
         // holds that until the ticket is done or the group gone.
-        let ticket = unsafe { group.submit(call, limit_s.map(duration)) }.map_err(failed)?;
+        let ticket = unsafe { group.submit(call, copies, limit_s.map(duration)) };
+        let ticket = ticket.map_err(failed)?;
+        let keep = Arc::new(Mutex::new(Some(keep)));
+        let mut over = Vec::new();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(ticket, _)| ticket.outcome().is_none());
-        kept.push_back((ticket.clone(), keep));
-        Ok(Pending(ticket))
+        kept.retain(|(ticket, keep)| {
+            let is_over = ticket.outcome().is_some();
+            over.extend(is_over.then(|| keep.clone()));
+            !is_over
+        });
+        kept.push_back((ticket.clone(), keep.clone()));
+        // What goes may call Python code, which may come here.
+        drop(kept);
+        drop(over);
+        Ok(Pending { ticket, keep })
     }
 
     /// How long operations that are submitted from now on may take.
@@ -189,7 +224,20 @@ impl Drop for Joined {
 
 /// An operation under way.
 #[pyclass(frozen, module = "weft._native")]
-pub(crate) struct Pending(Ticket);
+pub(crate) struct Pending {
+    ticket: Ticket,
+    keep: Keep,
+}
+
+impl Pending {
+    /// How it ended, if it has. Its memory is kept no longer then.
+    fn outcome(&self) -> Option<Result<(), Failure>> {
+        let outcome = self.ticket.outcome()?;
+        let kept = self.keep.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(kept);
+        Some(outcome)
+    }
+}
 
 #[pymethods]
 impl Pending {
@@ -201,7 +249,8 @@ impl Pending {
         let mut left = limit_s.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or_default());
         loop {
             let bit = left.map_or(BIT, |left| left.min(BIT));
-            match py.detach(|| self.0.wait(Some(bit))) {
+            py.detach(|| self.ticket.wait(Some(bit)));
+            match self.outcome() {
                 Some(outcome) => return outcome.map(|()| true).map_err(failed),
                 None => py.check_signals()?,
             }
@@ -214,17 +263,17 @@ impl Pending {
 
     /// Whether it is over, well or not.
     fn is_over(&self) -> bool {
-        self.0.outcome().is_some()
+        self.outcome().is_some()
     }
 
     /// Why it failed, if it did.
     fn error(&self) -> Option<String> {
-        self.0.outcome().and_then(Result::err).map(|error| error.to_string())
+        self.outcome().and_then(Result::err).map(|error| error.to_string())
     }
 
     /// Of a receive that is over: the rank that has sent.
     fn source(&self) -> Option<u32> {
-        self.0.source()
+        self.ticket.source()
     }
 }
 
@@ -260,7 +309,7 @@ impl Vigil {
         }
         for one in pending {
             let (left, to) = (left.clone(), self.0.clone());
-            one.0.then(move || tell(&left, &to));
+            one.ticket.then(move || tell(&left, &to));
         }
     }
 
@@ -288,6 +337,16 @@ fn duration(seconds: f64) -> Duration {
 
 fn segment((start, len): Span) -> Segment {
     Segment { start: std::ptr::with_exposed_provenance_mut(start), len }
+}
+
+fn apart((start, dense, element, shape, strides): Strided) -> Apart {
+    let strides = strides.into_iter().map(|stride| stride * element as isize);
+    Apart {
+        start: std::ptr::with_exposed_provenance_mut(start),
+        dense: std::ptr::with_exposed_provenance_mut(dense),
+        element,
+        dims: shape.into_iter().zip(strides).collect(),
+    }
 }
 
 fn named<T: Copy, const N: usize>(

@@ -6,13 +6,16 @@ and whatever holds the memory goes along and is kept until the operation is over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 Span = tuple[int, int]
 """Address and bytes."""
+
+Strided = tuple[int, int, int, Sequence[int], Sequence[int]]
+"""Addresses of a tensor and of dense memory for it, bytes of an element, shape, strides."""
 
 _ELEMENTS = {
     torch.float32: "float32",
@@ -50,25 +53,30 @@ class Tensors:
     def __init__(self) -> None:
         self.kept: list[Any] = []
         self._dtype: Any = None
-        self.finish: list[Callable[[], object]] = []
-        """What is to be done with what came: copies to where it belongs."""
+        self.before: list[Strided] = []
+        """What the core makes dense as the operation begins: not sooner, or it would miss what the
+        operation before it does to the same tensor."""
+        self.after: list[Strided] = []
+        """What it copies back before the operation is over."""
 
     def read(self, tensor: Any) -> Span:
         """Take a tensor that is read."""
-        dense = self._checked(tensor).contiguous()
-        self.kept.append(dense)
-        return _span(dense)
+        return self._take(tensor, [self.before])
 
     def write(self, tensor: Any, *, also_read: bool = False) -> Span:
         """Take a tensor that is written; of one that is read first, say so."""
-        if self._checked(tensor).is_contiguous():
-            self.kept.append(tensor)
-            return _span(tensor)
-        keep = torch.preserve_format if also_read else None
-        dense = tensor.contiguous() if keep else torch.empty(tensor.shape, dtype=tensor.dtype)
-        self.kept.append(dense)
-        self.finish.append(lambda: tensor.copy_(dense))
-        return _span(dense)
+        return self._take(tensor, [self.before, self.after] if also_read else [self.after])
+
+    def _take(self, tensor: Any, copies: list[list[Strided]]) -> Span:
+        self.kept.append(self._checked(tensor))
+        start, size = tensor.data_ptr(), tensor.element_size()
+        if not tensor.is_contiguous() or start % size:
+            dense = torch.empty(tensor.shape, dtype=tensor.dtype)
+            self.kept.append(dense)
+            for of in copies:
+                of.append((start, dense.data_ptr(), size, tensor.shape, tensor.stride()))
+            start = dense.data_ptr()
+        return start, tensor.numel() * size
 
     def _checked(self, tensor: Any) -> Any:
         if tensor.device.type != "cpu" or tensor.layout != torch.strided:
@@ -100,7 +108,9 @@ def rows(span: Span, tensor: Any, sizes: Sequence[int], ranks: int, what: str) -
     Raises:
         ValueError: Sizes are not what the tensor has.
     """
-    length = tensor.shape[0] if tensor.dim() else 0
+    if not tensor.dim():
+        raise ValueError(f"weft: {what}: a tensor without dimensions has no rows; give it one")
+    length = tensor.shape[0]
     if not sizes:
         if length % ranks:
             raise ValueError(f"weft: {what}: {length} rows do not divide by {ranks} ranks")
@@ -114,7 +124,3 @@ def rows(span: Span, tensor: Any, sizes: Sequence[int], ranks: int, what: str) -
         found.append((start, count * row))
         start += count * row
     return found
-
-
-def _span(tensor: Any) -> Span:
-    return tensor.data_ptr(), tensor.numel() * tensor.element_size()

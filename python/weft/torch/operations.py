@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +27,8 @@ _REDUCTIONS = {
     "BOR": "or",
     "BXOR": "xor",
 }
+
+_MOST_TAG = 2**32 - 1
 
 
 def _reduction(wanted: Any) -> str:
@@ -73,6 +77,7 @@ class Operations:
     _rank: int
     _joined: _native.Joined
     _store: Any
+    _latest_sparse: weakref.ref[Work] | None = None
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's name.
         """Return the name of the back end."""
@@ -101,10 +106,17 @@ class Operations:
     def _allreduce_sparse(self, tensors: list[Any], asked: _Asked) -> Work:
         if asked.reduction != "sum":
             raise ValueError("weft: all-reduce: sparse tensors have a sum only; use SUM")
+        # Which may add to the same tensor; to wait for it here is to wait no longer than below.
+        earlier = self._latest_sparse() if self._latest_sparse else None
+        if earlier:
+            with suppress(distributed.DistBackendError):
+                earlier.wait()
         calls = self._calls("all_reduce", tensors, asked)
         for tensor in tensors:
             sparse.gather(self, tensor, calls)
-        return calls.work(tensors)
+        work = calls.work(tensors)
+        self._latest_sparse = weakref.ref(work)
+        return work
 
     def reduce(self, tensors: Any, *given: Any, **more: Any) -> Work:
         """Reduce a tensor over all ranks, in place at the root."""
@@ -315,12 +327,14 @@ class _Calls:
         tag: int = 0,
     ) -> None:
         """Begin one."""
+        if not 0 <= tag <= _MOST_TAG:
+            raise ValueError(f"weft: {operation}: tag {tag}: use 0 to {_MOST_TAG}")
         how = (self._asked.reduction, inputs, outputs, use.kept, peer, tag, self._asked.limit_s)
         try:
-            self._pending.append(self._of._joined.submit(operation, kind, *how))
+            pending = self._of._joined.submit(operation, kind, *how, use.before, use.after)
         except _native.GroupError as error:
             raise distributed.DistBackendError(str(error)) from None
-        self._finish += use.finish
+        self._pending.append(pending)
 
     def gather(self, inputs: Sequence[Any], outputs: Sequence[list[Any]]) -> None:
         """Begin to give all ranks each of the inputs: of each the outputs, by rank."""

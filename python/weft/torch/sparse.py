@@ -10,7 +10,8 @@ import torch
 def gather(group: Any, tensor: Any, calls: Any) -> None:
     """Begin the sum of a sparse tensor over all ranks of a group, in place.
 
-    How many entries each rank has must be known first; this waits for it.
+    How many entries each rank has must be known first; this waits for it, and so for all that was
+    begun before.
     """
     own, ranks = tensor.coalesce(), range(group._size)
     counts = [torch.zeros(1, dtype=torch.int64) for _ in ranks]
@@ -22,7 +23,7 @@ def gather(group: Any, tensor: Any, calls: Any) -> None:
 
     def add_up() -> None:
         entries = torch.cat(indices, 1), torch.cat(values)
-        with torch.no_grad():
+        with torch.inference_mode() if tensor.is_inference() else torch.no_grad():
             tensor.copy_(torch.sparse_coo_tensor(*entries, own.shape).coalesce())
 
     calls.then(add_up)
