@@ -10,6 +10,7 @@ import json
 import sys
 import time
 import traceback
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from torch import distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
@@ -265,6 +267,50 @@ def many_at_once(world: World) -> None:
 
 
 @case
+def futures_within_futures(world: World) -> None:
+    """What is called when an operation is over may wait for another one."""
+
+    def deep(left: int) -> torch.Tensor:
+        future = dist.all_reduce(torch.ones(4), async_op=True).get_future()
+        return future.then(lambda done: deep(left - 1) if left else done.value()[0]).wait()
+
+    same(deep(3), torch.full((4,), float(world.size)))
+    # As if a thread had been left with nobody to call.
+    same(deep(0), torch.full((4,), float(world.size)))
+
+
+@case
+def gradients_of_low_rank(world: World) -> None:
+    """PyTorch's hook that has operations wait for each other."""
+    ours, theirs = (torch.nn.Linear(8, 8) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    for model, group in ((ours, None), (theirs, world.gloo)):
+        shared = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
+        state = powerSGD_hook.PowerSGDState(group, 1, start_powerSGD_iter=2)
+        shared.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        for step in range(4):
+            shared(draw(step + world.rank, (4, 8), torch.float32)).sum().backward()
+    same(ours.weight.grad, theirs.weight.grad, exact=False)
+
+
+@case
+def tensors_of_what_is_over_are_let_go(world: World) -> None:
+    """Not when the next operation comes."""
+    for waits in (True, False):
+        tensor = torch.ones(1000)
+        work = dist.all_reduce(tensor, async_op=not waits)
+        if work:
+            work.wait()
+        known = weakref.ref(tensor)
+        del tensor, work
+        # The thread that settles operations may have the last one for a moment.
+        end = time.monotonic() + 5
+        while known() is not None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert known() is None, (world.rank, waits)
+
+
+@case
 def nobody_waits(world: World) -> None:
     """Tensors that are dropped while they are under way stay where they are."""
     for _ in range(20):
@@ -283,6 +329,64 @@ def tensors_that_are_not_dense(world: World) -> None:
     dist.all_reduce(part)
     same(part, torch.full((50, 4), float(world.size * (world.size + 1) // 2)))
     same(whole[:, 1::2], torch.zeros(50, 4))
+    # A message between two ranks, of a tensor in three dimensions.
+    one = draw(world.rank, (3, 4, 5), torch.float32).permute(2, 0, 1)
+    if world.rank == 0:
+        dist.send(one, 1, tag=2)
+    if world.rank == 1:
+        dist.recv(one, 0, tag=2)
+        same(one, draw(0, (3, 4, 5), torch.float32).permute(2, 0, 1))
+    # Between two elements.
+    odd = torch.frombuffer(bytearray(41), dtype=torch.float32, offset=1)
+    odd.fill_(world.rank)
+    dist.all_reduce(odd)
+    same(odd, torch.full((10,), float(sum(range(world.size)))))
+
+
+@case
+def tensors_that_are_not_dense_have_their_result_when_it_is_over(world: World) -> None:
+    """Whoever asks, and does not wait."""
+    for _ in range(50):
+        tensor = torch.ones(500, 400).t()
+        work = dist.all_reduce(tensor, async_op=True)
+        while not work.is_completed():
+            pass
+        assert tensor[0, 0] == world.size
+        tensor = torch.ones(20).to_sparse()
+        work = dist.all_reduce(tensor, async_op=True)
+        while not work.is_completed():
+            pass
+        assert tensor.to_dense()[0] == world.size
+
+
+@case
+def tensors_that_are_not_dense_in_a_row(world: World) -> None:
+    """Each operation takes what the one before it has made of the same memory."""
+    base, sparse = torch.ones(3, 4), torch.ones(4).to_sparse()
+    works = [dist.all_reduce(one, async_op=True) for one in (base.t(), base, base.t(), base[:, :2])]
+    works += [dist.all_reduce(sparse, async_op=True) for _ in range(2)]
+    # It waits for what comes after all of them: no operation may have waited for another one here.
+    if world.rank == 0:
+        dist.send(torch.ones(1), 1)
+    if world.rank == 1:
+        dist.recv(torch.ones(1), 0)
+    for work in works:
+        work.wait()
+    same(base, torch.tensor([[float(world.size**power) for power in (4, 4, 3, 3)]]).expand(3, 4))
+    same(sparse.to_dense(), torch.full((4,), float(world.size**2)))
+
+
+@case
+def tensors_that_autograd_watches(world: World) -> None:
+    """Parameters, and tensors of inference outside of it, dense or not."""
+    with torch.inference_mode():
+        of_inference = [torch.ones(3, 4).t(), torch.ones(3), torch.ones(3).to_sparse()]
+    parameter = torch.nn.Parameter(torch.ones(3, 4).t())
+    for tensor in [parameter, parameter.t(), *of_inference]:
+        dist.all_reduce(tensor)
+    same(parameter.detach(), torch.full((4, 3), float(world.size**2)))
+    for tensor in of_inference:
+        assert (tensor.to_dense() == world.size).all()
 
 
 @case
@@ -319,6 +423,11 @@ def mistakes(world: World) -> None:
             "of one type, not torch.float32",
         ),
         (lambda: dist.reduce_scatter_tensor(torch.ones(1), wide), "of one type, not torch.float64"),
+        (
+            lambda: dist.all_to_all_single(torch.tensor(0.0), torch.tensor(1.0)),
+            "a tensor without dimensions",
+        ),
+        (lambda: dist.isend(torch.ones(1), 1 - min(world.rank, 1), tag=-1), "tag -1: use 0 to"),
     ]:
         with pytest.raises((TypeError, ValueError, NotImplementedError, RuntimeError)) as caught:
             wrong()

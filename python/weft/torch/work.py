@@ -56,9 +56,12 @@ class _Progress:
         self.result = result
         self.finish = finish
         """What is left to do with what came, once."""
+        self.wrong: str | None = None
+        """What went wrong there."""
         self.future: Any = None
-        # A callback of the future may wait for the operation again.
-        self.lock = threading.RLock()
+        self.is_settled = False
+        """Whether somebody sets the future, or has done so."""
+        self.lock = threading.Lock()
 
     def is_over_within(self, limit_s: float | None) -> bool:
         """Wait for so long; tell whether it is over, well or not."""
@@ -67,25 +70,45 @@ class _Progress:
         except _native.GroupError:
             return True
 
+    def is_over(self) -> bool:
+        """Tell whether it is over, well or not, and all is where it belongs."""
+        if not all(pending.is_over() for pending in self.pending):
+            return False
+        self.complete()
+        return True
+
     def error(self) -> str | None:
         """Say why it failed, if it did."""
         errors = (pending.error() for pending in self.pending)
-        return next(filter(None, errors), None)
+        return next(filter(None, errors), self.wrong)
+
+    def complete(self) -> str | None:
+        """Put everything where it belongs, once the core is done; say why it failed, if it did."""
+        if self.finish and not self.error():
+            with self.lock:
+                try:
+                    while self.finish:
+                        self.finish[0]()
+                        del self.finish[0]
+                except Exception as wrong:  # noqa: BLE001 - whoever waits hears of it.
+                    self.wrong = f"weft: {wrong}"
+                    self.finish.clear()
+        return self.error()
 
     def wait(self, timeout: timedelta = _FOREVER) -> bool:
         """Wait until it is over, and put everything where it belongs."""
         limit = timeout.total_seconds() if timeout > _FOREVER else None
         if not self.is_over_within(limit):
             raise distributed.DistBackendError(f"weft: timed out: not over within {limit:g} s")
-        error = self.error()
+        error = self.complete()
         with self.lock:
-            try:
-                while self.finish and not error:
-                    self.finish.pop(0)()
-            except Exception as wrong:  # noqa: BLE001 - whoever waits hears of it.
-                error = f"weft: {wrong}"
-            if not self.future.done():
-                self._settle(error)
+            is_settled, self.is_settled = self.is_settled, True
+        if not (is_settled or self.future.done()):
+            # Calls what waits for it, which may wait in turn: no lock is held.
+            self._settle(error)
+        elif not self.future.done():
+            # Another thread is about to.
+            self.future.wait()
         if error:
             raise distributed.DistBackendError(error)
         return True
@@ -170,7 +193,7 @@ class Work(_Base):
     @untraced
     def is_completed(self) -> bool:
         """Tell whether it is over, well or not."""
-        return all(pending.is_over() for pending in self._progress.pending)
+        return self._progress.is_over()
 
     def is_success(self) -> bool:
         """Tell whether it is over and all went well."""
@@ -225,18 +248,28 @@ class Work(_Base):
 
 
 class _Watch:
-    """A thread that settles operations in the order in which they end."""
+    """Threads that settle operations as they end.
+
+    What settling one calls may wait for another, so one thread more is there than are busy.
+    """
 
     def __init__(self) -> None:
         self._vigil = _native.Vigil()
         self._works: dict[int, Work] = {}
         self._numbers = iter(range(1 << 62))
-        self._thread = threading.Thread(target=self._go, name="weft-works", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._idle = 0
+        """Threads that wait, or are about to."""
+        self._here = threading.local()
+        self._start()
         atexit.register(self._vigil.close)
 
+    def _start(self) -> None:
+        self._idle += 1
+        threading.Thread(target=self._go, name="weft-works", daemon=True).start()
+
     def is_here(self) -> bool:
-        return threading.current_thread() is self._thread
+        return hasattr(self._here, "watches")
 
     def add(self, work: Work) -> None:
         number = next(self._numbers)
@@ -244,8 +277,24 @@ class _Watch:
         self._vigil.add(work._progress.pending, number)
 
     def _go(self) -> None:
+        self._here.watches = True
         while (number := self._vigil.next()) is not None:
+            with self._lock:
+                self._idle -= 1
+                if not self._idle:
+                    self._relieve()
             self._works.pop(number).settle()
+            with self._lock:
+                if self._idle > 1:
+                    return
+                self._idle += 1
+
+    def _relieve(self) -> None:
+        try:
+            self._start()
+        except RuntimeError:
+            # No thread is to be had; this one comes back.
+            self._idle -= 1
 
 
 @cache
