@@ -1,7 +1,7 @@
 """A rank of a group in which rank 1 goes wrong, and what the others hear of it.
 
-Usage: python failing.py RANK RANKS MEETING killed|idle|gone|mismatch; prints JSON: the error, how
-long it took to come, and the error of the operation after it.
+Usage: python failing.py RANK RANKS MEETING killed|idle|gone|mismatch|absent|forked; prints
+JSON: the error, how long it took to come, and the error of the operation after it.
 """
 
 import json
@@ -9,19 +9,41 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import torch
 from torch import distributed as dist
 
 
-def error_of_all_reduce(elements: int = 4_000_000) -> str:
-    """Reduce some megabytes; the error that comes of it."""
+def error_of(operation: Callable[[], object]) -> str:
+    """Do it; the error that comes of it."""
     try:
-        dist.all_reduce(torch.ones(elements))
+        operation()
     except RuntimeError as error:
         return str(error)
     return "none"
+
+
+def error_of_all_reduce(elements: int = 4_000_000) -> str:
+    """Reduce some megabytes; the error that comes of it."""
+    return error_of(lambda: dist.all_reduce(torch.ones(elements)))
+
+
+def fork(rank: int) -> None:
+    """Have rank 0's child do what its parent may, and wait for what that has begun."""
+    work = dist.irecv(torch.ones(1), 1) if rank == 0 else None
+    if work and not os.fork():
+        print(json.dumps([error_of(work.wait), error_of_all_reduce()]), flush=True)
+        dist.destroy_process_group()
+        os._exit(0)
+    if work:
+        os.wait()
+    dist.barrier()
+    if work:
+        work.wait()
+    elif rank == 1:
+        dist.send(torch.ones(1), 0)
 
 
 def main(rank: int, size: int, meeting: str, how: str) -> None:
@@ -36,6 +58,15 @@ def main(rank: int, size: int, meeting: str, how: str) -> None:
     dist.barrier()
     if how == "mismatch":
         print(json.dumps({"error": error_of_all_reduce(3 + rank)}))
+        return
+    if how == "forked":
+        fork(rank)
+        return
+    if how == "absent":
+        if rank == 0:
+            wrong = error_of(lambda: dist.new_group(timeout=timedelta(seconds=1)))
+            print(json.dumps({"error": wrong}))
+        dist.barrier()
         return
     if rank == 1:
         if how == "killed":

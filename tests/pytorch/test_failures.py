@@ -102,9 +102,66 @@ def test_statistics_are_left_behind(tmp_path: Path) -> None:
         assert nic["paths"], nic
 
 
-def test_a_wrong_variable_is_one_line(tmp_path: Path) -> None:
-    """With the variable's name."""
-    started = ranks("failing.py", 1, str(tmp_path / "store"), "gone", WEFT_GIVE_UP="soon")
-    ((status, _, err),) = outcome(started, 90)
+def test_who_does_not_come_to_a_new_group_is_named(tmp_path: Path) -> None:
+    """Within the group's own limit, not the store's."""
+    started = ranks("failing.py", 3, str(tmp_path / "store"), "absent")
+    error = json.loads(outcome(started, 60)[0][1])["error"]
+    who = "nothing from rank 1 and rank 2 within the timeout of 1s"
+    assert error.startswith(f"weft: new group: timed out: {who}"), error
+
+
+def test_a_child_that_was_forked_is_told(tmp_path: Path) -> None:
+    """In one line, of what its parent has begun and of what it begins; and it ends."""
+    started = ranks("failing.py", 2, str(tmp_path / "store"), "forked")
+    (status, out, err), _ = outcome(started, 60)
+    assert status == 0, err
+    for error in json.loads(out):
+        assert error.startswith("weft: this process was forked from the one that opened"), error
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("WEFT_GIVE_UP", "soon"),
+        ("WEFT_STATS", "/no/such/folder/stats.json"),
+        ("LOCAL_RANK", "x"),
+        ("LOCAL_RANK", "-1"),
+    ],
+)
+def test_a_wrong_variable_is_one_line(variable: str, value: str, tmp_path: Path) -> None:
+    """With the variable's name, at once."""
+    words = ("0", "1", str(tmp_path / "store"), "gone")
+    ((status, _, err),) = outcome([alone("failing.py", *words, **{variable: value})], 90)
     assert status == 1
-    assert "WEFT_GIVE_UP" in err.strip().splitlines()[-1]
+    assert f"Error: {variable}: " in err.strip().splitlines()[-1]
+
+
+def test_statistics_that_can_no_longer_be_written_are_one_line(tmp_path: Path) -> None:
+    """Of a folder that is removed meanwhile."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    text = f"import weft.torch.group as g, os; g.statistics(); os.rename({str(folder)!r}, 'x')"
+    environment = os.environ | {"WEFT_IFNAME": "lo", "WEFT_STATS": str(folder / "stats.json")}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith(f"weft: WEFT_STATS: {folder / 'stats.json'}: "), line
+
+
+@pytest.mark.parametrize(("level", "said"), [("warn", 0), ("info", 1)])
+def test_what_was_chosen_is_told_where_it_is_asked_for(level: str, said: int) -> None:
+    """The NIC and the scheme, in one line."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import weft.torch.group as group; group.statistics()"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"WEFT_IFNAME": "lo", "WEFT_LOG": level},
+    )
+    assert done.stderr.splitlines() == ["weft: NIC lo (127.0.0.1), scheme ecmp"][:said]

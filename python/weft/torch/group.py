@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import warnings
 from datetime import timedelta
@@ -35,18 +36,41 @@ class WeftWarning(UserWarning):
 @cache
 def _nic() -> _native.Nic:
     """Open the NIC of this process; of several, each process of a host takes another."""
-    nic = _native.Nic(int(os.environ.get("LOCAL_RANK", "0")))
+    own = os.environ.get("LOCAL_RANK") or "0"
+    if not (own.isdecimal() and int(own) < 1 << 32):
+        raise ValueError(f"LOCAL_RANK: {own!r}: is no whole number; use 0 or more")
+    nic = _native.Nic(int(own))
     for line in nic.warnings:
         warnings.warn(line, WeftWarning, stacklevel=2)
+    if nic.chosen:
+        _say(nic.chosen)
     if nic.stats:
-        atexit.register(_leave_statistics, nic)
+        file = Path(nic.stats.replace("%p", str(os.getpid())))
+        # What cannot be written is no news to have after hours of training.
+        _write_statistics(nic, file)
+        atexit.register(_leave_statistics, nic, file, os.getpid())
     return nic
 
 
-def _leave_statistics(nic: _native.Nic) -> None:
-    if nic.stats:
+def _write_statistics(nic: _native.Nic, file: Path) -> None:
+    try:
         # A list, as the NCCL plugin leaves it, which may have several.
-        Path(nic.stats.replace("%p", str(os.getpid()))).write_text(f"[{nic.statistics()}]\n")
+        file.write_text(f"[{nic.statistics()}]\n")
+    except OSError as error:
+        raise ValueError(f"WEFT_STATS: {file}: {error.strerror}") from None
+
+
+def _leave_statistics(nic: _native.Nic, file: Path, process: int) -> None:
+    # A child that was forked has none.
+    if process == os.getpid():
+        try:
+            _write_statistics(nic, file)
+        except ValueError as error:
+            _say(str(error))
+
+
+def _say(line: str) -> None:
+    print(f"weft: {line}", file=sys.stderr, flush=True)
 
 
 def statistics() -> str:
@@ -65,8 +89,18 @@ class _Member(Operations):
         turn = store.add(f"weft/turn/{rank}", 1)
         self._store = PrefixStore(f"weft/{turn}", store)
         self._store.set(f"handle/{rank}", own.handle().hex())
-        named = [self._store.get(f"handle/{other}").decode() for other in range(size)]
-        handles = [bytes.fromhex(handle) for handle in named]
+        keys = [f"handle/{other}" for other in range(size)]
+        try:
+            self._store.wait(keys, timeout)
+        except RuntimeError:
+            absent = [other for other, key in enumerate(keys) if not self._store.check([key])]
+            if absent:
+                named = " and ".join(f"rank {other}" for other in absent)
+                raise distributed.DistBackendError(
+                    f"weft: new group: timed out: nothing from {named} within the timeout of "
+                    f"{timeout.total_seconds():g}s; is it still running, and making the same group?"
+                ) from None
+        handles = [bytes.fromhex(self._store.get(key).decode()) for key in keys]
         self._joined = own.join(handles, rank, timeout.total_seconds())
         # PyTorch holds the half of it that is C++, and calls the other.
         _here.add(self)
