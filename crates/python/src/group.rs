@@ -279,12 +279,15 @@ impl Pending {
 
 /// Operations that somebody is to be told of when they are over.
 #[pyclass(frozen, module = "weft._native")]
-pub(crate) struct Vigil(Arc<(Mutex<Ended>, Condvar)>);
+pub(crate) struct Vigil(Arc<Mutex<Ended>>);
 
 #[derive(Default)]
 struct Ended {
     /// In the order in which they ended.
     numbers: VecDeque<u64>,
+    /// Of threads that wait the one that came last is called: it has slept for the shortest time, and
+    /// others stay asleep as long as it keeps up.
+    waiting: Vec<Arc<Condvar>>,
     closed: bool,
 }
 
@@ -298,10 +301,13 @@ impl Vigil {
     /// Has `number` told when all of these are over.
     fn add(&self, pending: Vec<PyRef<'_, Pending>>, number: u64) {
         let left = Arc::new(AtomicUsize::new(pending.len().max(1)));
-        let tell = move |left: &AtomicUsize, to: &(Mutex<Ended>, Condvar)| {
+        let tell = move |left: &AtomicUsize, to: &Mutex<Ended>| {
             if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                to.0.lock().unwrap_or_else(PoisonError::into_inner).numbers.push_back(number);
-                to.1.notify_one();
+                let mut ended = to.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.numbers.push_back(number);
+                let last = ended.waiting.pop();
+                drop(ended);
+                last.inspect(|thread| thread.notify_one());
             }
         };
         if pending.is_empty() {
@@ -316,17 +322,22 @@ impl Vigil {
     /// Waits for the next; none if it was closed.
     fn next(&self, py: Python<'_>) -> Option<u64> {
         py.detach(|| {
-            let ended = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let quiet = |ended: &mut Ended| ended.numbers.is_empty() && !ended.closed;
-            let waited = self.0.1.wait_while(ended, quiet);
-            waited.unwrap_or_else(PoisonError::into_inner).numbers.pop_front()
+            let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let own = Arc::new(Condvar::new());
+            while ended.numbers.is_empty() && !ended.closed {
+                ended.waiting.push(own.clone());
+                ended = own.wait(ended).unwrap_or_else(PoisonError::into_inner);
+                ended.waiting.retain(|other| !Arc::ptr_eq(other, &own));
+            }
+            ended.numbers.pop_front()
         })
     }
 
     /// Ends the waiting, when all that are over have been told.
     fn close(&self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-        self.0.1.notify_all();
+        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.closed = true;
+        ended.waiting.drain(..).for_each(|thread| thread.notify_one());
     }
 }
 

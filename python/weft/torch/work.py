@@ -11,7 +11,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -30,6 +32,10 @@ _Base: Any = c10d.PythonCallbackWork if _HELD else distributed.Work
 
 _FOREVER = timedelta(0)
 """PyTorch's word for no limit of its own: the operation's holds."""
+
+
+_LAST_S = 1.0
+"""How long the process waits at its end for those who are still told of operations."""
 
 
 class _Failure:
@@ -261,12 +267,23 @@ class _Watch:
         self._idle = 0
         """Threads that wait, or are about to."""
         self._here = threading.local()
+        self._threads: list[threading.Thread] = []
         self._start()
-        atexit.register(self._vigil.close)
+        atexit.register(self._close)
 
     def _start(self) -> None:
+        thread = threading.Thread(target=self._go, name="weft-works", daemon=True)
+        self._threads = [one for one in self._threads if one.is_alive()]
+        thread.start()
+        self._threads.append(thread)
         self._idle += 1
-        threading.Thread(target=self._go, name="weft-works", daemon=True).start()
+
+    def _close(self) -> None:
+        self._vigil.close()
+        # An interpreter that ends stops threads wherever they are, which C++ does not survive.
+        end = time.monotonic() + _LAST_S
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
 
     def is_here(self) -> bool:
         return hasattr(self._here, "watches")
@@ -290,11 +307,9 @@ class _Watch:
                 self._idle += 1
 
     def _relieve(self) -> None:
-        try:
+        # If no thread is to be had, this one comes back.
+        with suppress(RuntimeError):
             self._start()
-        except RuntimeError:
-            # No thread is to be had; this one comes back.
-            self._idle -= 1
 
 
 @cache
