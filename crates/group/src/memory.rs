@@ -77,34 +77,60 @@ impl Apart {
                 false => line = (count, stride),
             }
         }
-        let mut place = vec![0; dims.len()];
-        let (mut apart, mut dense) = (self.start, self.dense);
+        let (count, stride) = line;
+        // Elements that are so far apart push each other out of a cache: a part of a line is copied, and what
+        // lies beside it, before the next part.
+        let tile = if count > 1 && stride % PAGE == 0 && !dims.is_empty() { TILE } else { count };
+        for at in (0..count).step_by(tile) {
+            let part = (tile.min(count - at), stride);
+            let start = self.start.wrapping_offset(at as isize * stride);
+            let dense = self.dense.wrapping_add(at * size);
+            // SAFETY: passed on.
+            unsafe { copy_lines::<GATHER>((start, dense), &dims, part, size, size * count) };
+        }
+    }
+}
+
+/// Addresses that are a multiple of it apart share a few places in a cache.
+const PAGE: isize = 4096;
+/// Elements of a part of a line.
+const TILE: usize = 32;
+
+/// Copies a line of elements for each place along the dimensions outside of it; dense ones are `step`
+/// bytes after each other.
+unsafe fn copy_lines<const GATHER: bool>(
+    (mut apart, mut dense): (*mut u8, *mut u8),
+    dims: &[(usize, isize)],
+    line: (usize, isize),
+    size: usize,
+    step: usize,
+) {
+    let mut place = vec![0; dims.len()];
+    loop {
+        // SAFETY: passed on; each element is where its place along every dimension puts it.
+        unsafe {
+            match size {
+                1 => copy_line::<1, GATHER>(apart, dense, line),
+                2 => copy_line::<2, GATHER>(apart, dense, line),
+                4 => copy_line::<4, GATHER>(apart, dense, line),
+                8 => copy_line::<8, GATHER>(apart, dense, line),
+                _ => copy_pieces::<GATHER>(apart, dense, line, size),
+            }
+        }
+        dense = dense.wrapping_add(step);
+        // On to the next line: as a counter counts.
+        let mut dim = dims.len();
         loop {
-            // SAFETY: passed on; each element is where its place along every dimension puts it.
-            unsafe {
-                match size {
-                    1 => copy_line::<1, GATHER>(apart, dense, line),
-                    2 => copy_line::<2, GATHER>(apart, dense, line),
-                    4 => copy_line::<4, GATHER>(apart, dense, line),
-                    8 => copy_line::<8, GATHER>(apart, dense, line),
-                    _ => copy_pieces::<GATHER>(apart, dense, line, size),
-                }
+            let Some(next) = dim.checked_sub(1) else { return };
+            dim = next;
+            let (count, stride) = dims[dim];
+            place[dim] += 1;
+            apart = apart.wrapping_offset(stride);
+            if place[dim] < count {
+                break;
             }
-            dense = dense.wrapping_add(size * line.0);
-            // On to the next line: as a counter counts.
-            let mut dim = dims.len();
-            loop {
-                let Some(next) = dim.checked_sub(1) else { return };
-                dim = next;
-                let (count, stride) = dims[dim];
-                place[dim] += 1;
-                apart = apart.wrapping_offset(stride);
-                if place[dim] < count {
-                    break;
-                }
-                place[dim] = 0;
-                apart = apart.wrapping_offset(-stride * count as isize);
-            }
+            place[dim] = 0;
+            apart = apart.wrapping_offset(-stride * count as isize);
         }
     }
 }
@@ -272,9 +298,10 @@ mod tests {
             (3, vec![(4, 30), (2, 6)]),
             (16, vec![(2, 16), (3, 64), (2, 32)]),
             (4, vec![(2, 4), (0, 8)]),
+            (4, vec![(2, 12), (3, 4), (33, 4096)]),
         ] {
             let offsets = offsets(&dims);
-            let given: Vec<u8> = (0..=255).collect();
+            let given: Vec<u8> = (0..140_000u32).map(|at| (at % 251) as u8).collect();
             let (mut room, mut dense) = (given.clone(), vec![0u8; element * offsets.len()]);
             let (start, into) = (room.as_mut_ptr(), dense.as_mut_ptr());
             let apart = Apart { start, dense: into, element, dims: dims.clone() };
