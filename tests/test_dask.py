@@ -91,7 +91,7 @@ def test_a_worker_that_is_killed_costs_its_run_and_no_result(weft: Weft, tmp_pat
     # Where runs are expected to be short, workers have the next one as well.
     gone = re.compile(r"worker .* is gone; done again elsewhere: (1 run|2 runs); 2 workers left")
     assert sum(gone.fullmatch(line) is not None for line in lines) == 1, lines
-    assert sum(line.startswith("[") for line in lines) == 6
+    assert sum(": CCT " in line for line in lines) == 6
     assert weft("run", "long.toml", "-o", "near", "-q", "--no-report").returncode == 0
     assert same_tables(tmp_path / "far", tmp_path / "near")
     near, far = ((tmp_path / name / "study.json").read_text() for name in ("near", "far"))
@@ -111,7 +111,7 @@ def test_workers_may_come_late_and_those_of_another_version_get_nothing(tmp_path
         refused = subprocess.run(command(*words), cwd=tmp_path, capture_output=True, text=True)
         cluster.start()
         lines = late.ends()
-    assert sum(line.startswith("[") for line in lines) == 6
+    assert sum(": CCT " in line for line in lines) == 6
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: worker tcp://127.0.0.1:")
     assert refused.stderr.endswith(" here; install the same version on both\n")
@@ -375,7 +375,7 @@ def test_jobs_that_slurm_refuses_beside_others_are_warned_of(tmp_path: Path) -> 
     assert warned, stderr
     words = "sbatch: error: limit [1] reached; the sweep goes on without"
     assert {line.partition(": ")[2] for line in warned} == {words}
-    assert sum(line.startswith("[") for line in stderr.splitlines()) == 6
+    assert sum(": CCT " in line for line in stderr.splitlines()) == 6
 
 
 class _Queue:
