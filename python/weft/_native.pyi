@@ -507,8 +507,11 @@ class Vigil:
     def add(self, pending: list[Pending], number: int) -> None:
         """Have ``number`` told when all of these are over."""
 
-    def next(self) -> int | None:
-        """Wait for the next number; none if it was closed."""
+    def next(self, done: bool) -> int | None:
+        """Wait for the next number; none if it was closed. ``done``: this thread has had one."""
+
+    def leave(self) -> None:
+        """Have no other number after the last one."""
 
     def close(self) -> None:
         """End the waiting, when all that are over have been told."""

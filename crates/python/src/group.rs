@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weft_comm::{Endpoint, HANDLE, Handle};
 use weft_deploy::{KeptPaths, Log};
 use weft_group::{Apart, Call, Copies, Element, Group, GroupError as Failure, Operation};
@@ -285,11 +285,21 @@ pub(crate) struct Vigil(Arc<Mutex<Ended>>);
 struct Ended {
     /// In the order in which they ended.
     numbers: VecDeque<u64>,
-    /// Of threads that wait the one that came last is called: it has slept for the shortest time, and
-    /// others stay asleep as long as it keeps up.
+    /// When the first of these came, or became the first.
+    since: Option<Instant>,
+    /// Threads that do what ends ask for.
+    busy: usize,
+    /// Of threads that wait the one that came last is called: it has slept for the shortest time.
     waiting: Vec<Arc<Condvar>>,
+    /// Somebody looks again and again whether the busy ones keep up.
+    is_watched: bool,
     closed: bool,
 }
+
+/// A thread that is busy for longer may be waiting for what has ended since: another one goes on.
+const PATIENCE: Duration = Duration::from_micros(500);
+/// Nobody looks any more when nothing has ended for so long.
+const QUIET: Duration = Duration::from_millis(10);
 
 #[pymethods]
 impl Vigil {
@@ -305,7 +315,10 @@ impl Vigil {
             if left.fetch_sub(1, Ordering::AcqRel) == 1 {
                 let mut ended = to.lock().unwrap_or_else(PoisonError::into_inner);
                 ended.numbers.push_back(number);
-                let last = ended.waiting.pop();
+                ended.since.get_or_insert_with(Instant::now);
+                // Who is busy is back in a moment, most often, and needs no call.
+                let is_needed = ended.busy == 0 || !ended.is_watched;
+                let last = is_needed.then(|| ended.waiting.pop()).flatten();
                 drop(ended);
                 last.inspect(|thread| thread.notify_one());
             }
@@ -319,18 +332,48 @@ impl Vigil {
         }
     }
 
-    /// Waits for the next; none if it was closed.
-    fn next(&self, py: Python<'_>) -> Option<u64> {
+    /// Waits for the next; none if it was closed. `done`: the caller has had one before.
+    fn next(&self, py: Python<'_>, done: bool) -> Option<u64> {
         py.detach(|| {
             let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.busy -= usize::from(done);
             let own = Arc::new(Condvar::new());
-            while ended.numbers.is_empty() && !ended.closed {
-                ended.waiting.push(own.clone());
-                ended = own.wait(ended).unwrap_or_else(PoisonError::into_inner);
-                ended.waiting.retain(|other| !Arc::ptr_eq(other, &own));
+            let (mut watches, mut news) = (false, Instant::now());
+            loop {
+                if let Some(since) = ended.since {
+                    news = since;
+                    if ended.busy == 0 || since.elapsed() >= PATIENCE {
+                        break;
+                    }
+                } else if ended.closed {
+                    break;
+                }
+                let is_quiet = ended.since.is_none() && news.elapsed() >= QUIET;
+                let may_watch = watches || !ended.is_watched;
+                ended.is_watched &= !watches;
+                watches = may_watch && ended.busy > 0 && !is_quiet;
+                if watches {
+                    ended.is_watched = true;
+                    let (lock, _) =
+                        own.wait_timeout(ended, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+                    ended = lock;
+                } else {
+                    ended.waiting.push(own.clone());
+                    ended = own.wait(ended).unwrap_or_else(PoisonError::into_inner);
+                    ended.waiting.retain(|other| !Arc::ptr_eq(other, &own));
+                }
             }
-            ended.numbers.pop_front()
+            ended.is_watched &= !watches;
+            let number = ended.numbers.pop_front();
+            ended.since = (!ended.numbers.is_empty()).then(Instant::now);
+            ended.busy += usize::from(number.is_some());
+            number
         })
+    }
+
+    /// The caller has done what its number asked for, and waits for no other.
+    fn leave(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
     }
 
     /// Ends the waiting, when all that are over have been told.

@@ -295,7 +295,9 @@ class _Watch:
 
     def _go(self) -> None:
         self._here.watches = True
-        while (number := self._vigil.next()) is not None:
+        done = False
+        while (number := self._vigil.next(done)) is not None:
+            done = True
             with self._lock:
                 self._idle -= 1
                 if not self._idle:
@@ -303,6 +305,7 @@ class _Watch:
             self._works.pop(number).settle()
             with self._lock:
                 if self._idle > 1:
+                    self._vigil.leave()
                     return
                 self._idle += 1
 
