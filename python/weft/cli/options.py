@@ -312,15 +312,15 @@ def place(text: str | None) -> Place | None:
     from weft.study.fields import suggestion
 
     kind, _, rest = text.partition(":")
-    if kind not in KINDS and re.search(r":\d+$", text):
+    if kind in KINDS:
+        return Place(kind, dict(pair("--on", part) for part in split(rest)), text)
+    if re.search(r":\d+$", text):
         return Place(text, {}, text)
-    if kind not in KINDS:
-        from weft import ExperimentError
+    from weft import ExperimentError
 
-        raise ExperimentError(
-            f"--on {text}: {suggestion(kind, KINDS)}; or write HOST:PORT of a Dask scheduler"
-        )
-    return Place(kind, dict(pair("--on", part) for part in split(rest)), text)
+    raise ExperimentError(
+        f"--on {text}: {suggestion(kind, KINDS)}; or write HOST:PORT of a Dask scheduler"
+    )
 
 
 def shard(text: str | None, output: Path | None, check: int | None) -> sweep.Shard | None:
