@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The environment asks for what cannot be.
     Setup(String),
+    /// A NIC that NCCL cannot place as the first of several; its name. NCCL goes on without.
+    Unplaced(String),
     /// A child that was forked from the process that called `init`.
     Forked,
     /// Channels failed.
@@ -34,7 +36,7 @@ impl Failure {
         match self {
             Failure::Null(_) | Failure::Argument(_) => NcclResult::INVALID_ARGUMENT,
             Failure::Comm(CommError::Invalid(_)) => NcclResult::INVALID_ARGUMENT,
-            Failure::Usage(_) | Failure::Forked => NcclResult::INVALID_USAGE,
+            Failure::Usage(_) | Failure::Unplaced(_) | Failure::Forked => NcclResult::INVALID_USAGE,
             Failure::Setup(_) | Failure::Comm(CommError::System(_)) => NcclResult::SYSTEM_ERROR,
             Failure::Comm(CommError::Remote(_)) => NcclResult::REMOTE_ERROR,
         }
@@ -48,6 +50,9 @@ impl Failure {
                 logger::error(&format!("{call}: {text}"));
             }
             Failure::Setup(text) => logger::error(text),
+            Failure::Unplaced(name) => logger::info(&format!(
+                "{call}: {name} has no PCI device, where NCCL would place what is merged: each NIC is used by itself"
+            )),
             Failure::Forked => logger::forked(call),
             Failure::Comm(error) => logger::error(&format!("{call}: {error}")),
         }

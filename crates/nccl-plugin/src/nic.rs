@@ -3,6 +3,7 @@
 use crate::boundary::Failure;
 use crate::{logger, profile};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use weft_comm::{Backend, Endpoint, EndpointConfig, GpuAccess};
 use weft_deploy::Device;
@@ -100,6 +101,11 @@ impl Nic {
     }
 }
 
+/// Whether NICs without a PCI device may be merged. NCCL puts a merged NIC at the PCI device of its first one,
+/// and finds no way to it where there is none; it merges such NICs of its own accord, as two of a container. Asked
+/// not to, it uses each by itself. Who drives the plugin without NCCL places nothing.
+pub(crate) static MERGES_ANYWHERE: AtomicBool = AtomicBool::new(false);
+
 fn endpoints(devices: &[Device]) -> Vec<EndpointConfig> {
     devices.iter().map(|device| device.endpoint.clone()).collect()
 }
@@ -147,6 +153,9 @@ impl Nics {
         }
         if devices.is_empty() {
             return Err(Failure::Usage("no devices; name two or more".into()));
+        }
+        if devices[0].pci_path.is_none() && !MERGES_ANYWHERE.load(Ordering::Relaxed) {
+            return Err(Failure::Unplaced(devices.swap_remove(0).name));
         }
         Endpoint::can_merge(&endpoints(&devices))?;
         let nic = Arc::new(Nic::new(devices, numbers.to_vec()));

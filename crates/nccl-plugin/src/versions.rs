@@ -9,9 +9,11 @@ use crate::boundary::{Failure, enter};
 use crate::calls::{self, Context, LARGEST};
 use crate::core::{self, Core};
 use crate::logger;
+use crate::nic::MERGES_ANYWHERE;
 use crate::objects::{Comm, at, give};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::Ordering;
 use weft_comm::MOST_BUFFERS;
 use weft_nccl_abi::{
     CommConfig, DEVICE_HOST, DEVICE_INVALID_VERSION, DeviceHandle, Logger, NcclResult,
@@ -408,6 +410,12 @@ unsafe extern "C" fn make_v12(number: *mut c_int, given: *mut VirtualDevice8) ->
         let given = given.as_ref().ok_or(Failure::Null("props"))?;
         calls::merge(number, given.count, &given.devices)
     })
+}
+
+/// Not NCCL's: says whether NICs that NCCL could not place may be merged, as it places none here.
+#[unsafe(no_mangle)]
+pub extern "C" fn weft_merge_anywhere(allowed: bool) {
+    MERGES_ANYWHERE.store(allowed, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn set_net_attr(context: *mut c_void, given: *mut NetAttributes) -> NcclResult {

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{Pair, environment, fill, is_filled, net};
+use common::{Pair, environment, fill, is_filled, library, net};
 use weft_nccl_abi::Version;
-use weft_net_bench::table::Net;
+use weft_net_bench::table::{Net, Plugin};
 
 const ROOM: usize = 8 << 20;
 
@@ -40,6 +40,16 @@ fn merged(net: &Net, version: Version) -> [[i32; 2]; 2] {
     })
 }
 
+/// These interfaces have no PCI device. NCCL would merge them by itself, and then find no way to them.
+fn refuses_what_nccl_cannot_place(net: &Net, version: Version) {
+    let plugin = Plugin::load(&library(), version).expect("the version is there");
+    let before = net.devices().expect("it counts");
+    plugin.merge_anywhere(false);
+    net.make_virtual(&[1, 5]).expect_err("the first has no PCI device");
+    plugin.merge_anywhere(true);
+    assert_eq!(net.devices().expect("it counts"), before, "each is used by itself");
+}
+
 #[test]
 #[ignore = "needs the interfaces of two servers in two planes"]
 fn a_virtual_nic_is_in_several_planes() {
@@ -56,6 +66,7 @@ fn a_virtual_nic_is_in_several_planes() {
         let count = net.devices().expect("it counts");
         assert_eq!(count, if version > Version::V10 { 12 } else { 8 }, "{version:?}");
         check_devices(&net, version);
+        refuses_what_nccl_cannot_place(&net, version);
         let virtual_nics = merged(&net, version);
         assert_eq!(net.devices().expect("it counts"), 12, "NCCL counts them so");
         assert_eq!(merged(&net, version), virtual_nics, "the same again");

@@ -40,7 +40,11 @@ macro_rules! any {
 pub struct Plugin {
     table: Table,
     version: Version,
+    merge_anywhere: Option<MergeAnywhere>,
 }
+
+/// Weft's own: whether NICs that NCCL could not place are merged.
+type MergeAnywhere = extern "C" fn(bool);
 
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -118,13 +122,26 @@ impl Plugin {
                 version.symbol()
             ))
         })?;
-        Ok(Plugin { table, version })
+        // SAFETY: Weft's own symbol, of that type.
+        let merge_anywhere = unsafe { library.get::<MergeAnywhere>(b"weft_merge_anywhere") };
+        let merge_anywhere = merge_anywhere.ok().map(|symbol| *symbol);
+        let plugin = Plugin { table, version, merge_anywhere };
+        plugin.merge_anywhere(true);
+        Ok(plugin)
     }
 
     /// What it calls itself.
     #[must_use]
     pub fn name(&self) -> String {
         text(any!(self.table, t => t.name)).unwrap_or_default()
+    }
+
+    /// Whether Weft's plugin merges NICs without a PCI device, which NCCL could not place: as it is loaded it
+    /// does. Other plugins have nothing of the kind.
+    pub fn merge_anywhere(&self, allowed: bool) {
+        if let Some(set) = self.merge_anywhere {
+            set(allowed);
+        }
     }
 
     /// The version that was asked for.
