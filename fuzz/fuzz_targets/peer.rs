@@ -128,6 +128,7 @@ fn receives(mut data: &[u8]) {
             let body = take(data, (header.len as usize).min(ROOM)).to_vec();
             header.check = crc32c::crc32c(&body);
             header.repeats = header.kind == Kind::Data && what & 16 != 0;
+            header.copied = header.kind == Kind::Data && what & 8 != 0;
             header.checked = header.kind == Kind::Clear || what & 128 != 0;
             stream.extend_from_slice(&header.encode());
             stream.extend_from_slice(&body);

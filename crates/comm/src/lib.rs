@@ -21,6 +21,7 @@
 
 mod api;
 mod config;
+mod copied;
 mod engine;
 mod error;
 pub mod half;

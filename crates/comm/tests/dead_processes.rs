@@ -21,6 +21,10 @@ use weft_comm::{
 
 const CHILD: &str = "WEFT_TEST_CHILD";
 const FORKS: &str = "WEFT_TEST_FORKS";
+const EXITS: &str = "WEFT_TEST_EXITS";
+/// A peer that exits has sent so many messages of so many bytes.
+const MANY: usize = 16;
+const SMALL: usize = 60_000;
 const IN_TIME: Duration = Duration::from_secs(1);
 
 /// Time-outs as they are by default: what is in time here owes nothing to them.
@@ -76,8 +80,18 @@ fn peer(test: &str) -> Peer {
 
 /// The same with more variables.
 fn peer_with(test: &str, variables: &[(&str, &str)]) -> Peer {
+    peer_behind(test, variables, |handle| *handle)
+}
+
+/// The same, which gets another handle than that of the listener here.
+fn peer_behind(
+    test: &str,
+    variables: &[(&str, &str)],
+    given: impl FnOnce(&Handle) -> Handle,
+) -> Peer {
     let here = Endpoint::open(patient(2)).unwrap();
     let (listener, handle) = here.listen().unwrap();
+    let handle = given(&handle);
     let hex: String = handle.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let process = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])
@@ -116,6 +130,12 @@ fn be_the_peer() {
             }
         }
         wait(&take(|| send(&sending, b"forked", 0))).unwrap();
+    }
+    if std::env::var(EXITS).is_ok() {
+        // What is sent is over for the application before it is anywhere.
+        let content = vec![1; SMALL];
+        (0..MANY).for_each(|_| drop(wait(&take(|| send(&sending, &content, 0)))));
+        std::process::exit(0);
     }
     let mut buffer = vec![0; 1 << 20];
     // The first message that comes asks for a stream of messages.
@@ -262,4 +282,22 @@ fn whoever_lives_is_waited_for() {
     wait(&sent).unwrap();
     wait(&received).unwrap();
     assert!(buffer == bytes);
+}
+
+/// Nothing that was sent is lost where its process exits at once, with answers that it has not read.
+#[test]
+fn what_was_copied_arrives_though_its_process_exits() {
+    be_the_peer();
+    let test = "what_was_copied_arrives_though_its_process_exits";
+    let stall = |_| Fault::Stall(100_000, Duration::from_millis(300));
+    let behind = |handle: &Handle| Proxy::before(handle, stall).1;
+    let peer = peer_behind(test, &[(EXITS, "1")], behind);
+    let mut buffers = vec![vec![0; SMALL]; MANY];
+    let receives: Vec<_> =
+        buffers.iter_mut().map(|buffer| take(|| receive(&peer.from, &mut [(buffer, 0)]))).collect();
+    for (number, receive) in receives.iter().enumerate() {
+        let sizes = wait(receive).unwrap_or_else(|error| panic!("message {number}: {error}"));
+        assert_eq!(sizes.sizes[0], SMALL);
+    }
+    assert!(buffers.iter().all(|buffer| buffer.iter().all(|byte| *byte == 1)));
 }

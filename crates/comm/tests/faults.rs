@@ -9,7 +9,7 @@ use proxy::{Fault, Proxy};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weft_comm::wire::HELLO;
+use weft_comm::wire::{HELLO, Header, Kind};
 use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, SendChannel};
 
 /// A channel whose connections go through a proxy.
@@ -174,6 +174,62 @@ fn a_connection_that_swallows_everything_is_replaced() {
     assert!(took < Duration::from_secs(20), "{took:?} {:?}", a.statistics());
     let late: u64 = a.statistics().paths.iter().map(|path| path.counts.time_outs).sum();
     assert!(late > 0);
+}
+
+/// Small sends are over when they are written, and arrive over another connection if theirs dies after that, be
+/// it that their sender has closed the channel meanwhile.
+#[test]
+fn what_was_copied_arrives_though_its_channel_is_closed() {
+    let (_a, _b, sending, receiving, proxy) = through(config, |number| match number {
+        0 => Fault::Stall(100_000, Duration::from_secs(3_600)),
+        _ => Fault::None,
+    });
+    let contents: Vec<_> = (0..30).map(|number| pattern(number, 10_000)).collect();
+    let mut buffers = vec![vec![0; 10_000]; contents.len()];
+    let receives: Vec<_> =
+        buffers.iter_mut().map(|buffer| take(|| receive(&receiving, &mut [(buffer, 0)]))).collect();
+    for content in &contents {
+        let mut gone = content.clone();
+        wait(&take(|| send(&sending, &gone, 0))).expect("sent");
+        // The application has its memory back.
+        gone.fill(0xDD);
+    }
+    assert_eq!(proxy.done.load(Ordering::SeqCst), 1, "the connection stands still");
+    assert!(receives.last().expect("some").test().expect("it lives").is_none(), "not there yet");
+    drop(sending);
+    for (number, receive) in receives.iter().enumerate() {
+        assert_eq!(wait(receive).expect("received").sizes[0], 10_000, "{number}");
+        assert!(buffers[number] == contents[number], "message {number} is another one");
+    }
+}
+
+/// Acknowledgements of what was copied, and announcements of buffers while there are others, go together.
+#[test]
+fn answers_go_together() {
+    let (_a, _b, sending, receiving, proxy) = through(config, |_| Fault::None);
+    for round in 0..10 {
+        let contents: Vec<_> = (0..20).map(|number| pattern(round * number, 2_000)).collect();
+        let mut buffers = vec![vec![0; 2_000]; contents.len()];
+        let receives: Vec<_> = buffers
+            .iter_mut()
+            .map(|buffer| take(|| receive(&receiving, &mut [(buffer, 0)])))
+            .collect();
+        let sends: Vec<_> = contents.iter().map(|it| take(|| send(&sending, it, 0))).collect();
+        for one in sends.iter().chain(&receives) {
+            wait(one).expect("done");
+        }
+        assert!(buffers == contents);
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    let answered = proxy.answered.lock().unwrap();
+    let (mut rest, mut acks) = (&answered[..], 0);
+    while let Some((header, behind)) = rest.split_first_chunk() {
+        let header = Header::decode(header).expect("a frame");
+        acks += u64::from(header.kind == Kind::Ack);
+        rest = &behind[header.len as usize..];
+    }
+    // A millisecond each at most; on a busy machine a round takes longer.
+    assert!((1..100).contains(&acks), "{acks} for 200 messages");
 }
 
 #[test]

@@ -211,7 +211,11 @@ fn a_header_between_long_bodies_is_read_alone() {
 }
 
 impl Channel {
-    fn new(groups: Vec<Vec<Message>>, order: Vec<usize>, repeats: bool) -> Channel {
+    fn new(
+        groups: Vec<Vec<Message>>,
+        order: Vec<usize>,
+        (repeats, copies): (bool, bool),
+    ) -> Channel {
         let all: Vec<&Message> = groups.iter().flatten().collect();
         let content = |(number, it): (usize, &&Message)| {
             let round: Vec<u8> = (0..256).map(|at| (at * 7 + number * 31) as u8).collect();
@@ -224,6 +228,9 @@ impl Channel {
         let mut sender = SendHalf::new(true);
         if repeats {
             sender.allow_repeats();
+        }
+        if copies {
+            sender.allow_copies();
         }
         for lane in 0..LANES {
             assert_eq!(usize::from(sender.open_lane()), lane);
@@ -362,7 +369,11 @@ impl Channel {
                 self.give_up(subflow);
             }
         }
-        for (number, bytes) in completed.sends {
+        self.end_sends(completed.sends);
+    }
+
+    fn end_sends(&mut self, sends: Vec<(usize, u64)>) {
+        for (number, bytes) in sends {
             self.sent[number] += 1;
             assert_eq!(bytes, self.contents[number].len() as u64);
             // It belongs to the application again.
@@ -386,9 +397,12 @@ impl Channel {
         let some = bytes.len() - bytes.len() / 3;
         connection.there.extend(&bytes[..some]);
         let sender = &mut self.sender;
+        let mut over = Vec::new();
         connection.out.advance(some, |number| {
-            sender.handle_written(lane as u16, number);
+            let written = sender.handle_written(lane as u16, number);
+            over.extend(written.and_then(|written| written.over));
         });
+        self.end_sends(over);
     }
 
     fn arrive(&mut self, lane: usize, most: usize) {
@@ -485,19 +499,21 @@ trials! {
     #![cases(CASES)]
 
     fn every_message_comes_once(
-        (groups, order) in groups(), steps in steps(), repeats in any::<bool>(),
+        (groups, order) in groups(), steps in steps(), ways in any::<(bool, bool)>(),
     ) {
-        let mut channel = Channel::new(groups, order, repeats);
+        let mut channel = Channel::new(groups, order, ways);
         for step in steps {
             channel.step(step);
         }
         channel.finish();
         prop_assert!(channel.sent.iter().all(|count| *count == 1), "{:?}", channel.sent);
         prop_assert!(channel.come.iter().all(|count| *count == 1), "{:?}", channel.come);
-        // What is on its way still arrives.
+        // What is on its way still arrives, and copies are acknowledged.
         for lane in 0..LANES {
             channel.write(lane);
             channel.arrive(lane, usize::MAX);
+            channel.answer(lane);
+            channel.hear(lane, usize::MAX);
         }
         for buffer in &channel.buffers {
             prop_assert!(buffer.iter().all(|byte| *byte == 0xEE), "bytes for nobody");

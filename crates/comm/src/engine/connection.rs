@@ -89,11 +89,28 @@ pub(super) enum Role {
     /// A lane of a sending half.
     Send { channel: u32, lane: u16 },
     /// A lane of a receiving half.
-    Receive { channel: u32, lane: u16, told: u64 },
+    Receive { channel: u32, lane: u16, told: Told },
     /// What is written is still to leave. Then the other side closes.
     Leaving { until: Instant, shut: bool },
     /// Asks whether an endpoint lives.
     Asks { home: Home },
+}
+
+/// What the sender of a lane has heard of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// Frames below are acknowledged.
+    pub(super) next: u64,
+    /// What of those behind them has come, where its acknowledgement is held back ([`super::receiving`]).
+    pub(super) held: Option<Held>,
+}
+
+/// What is here and not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) bytes: u64,
+    /// Somebody waits to hear of it.
+    pub(super) wanted: bool,
 }
 
 /// Why a connection is over.

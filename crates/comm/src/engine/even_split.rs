@@ -5,11 +5,22 @@ use crate::{CommError, EndpointConfig};
 
 /// Shorter messages go whole, where no plan says otherwise; parts are whole multiples.
 const QUANTUM: u64 = 512 << 10;
+/// So many bytes go over a connection before it is the next one's turn: messages that follow each other
+/// share acknowledgements and announcements there.
+const BURST: u64 = 512 << 10;
 
 #[derive(Debug)]
 pub(super) struct EvenSplit {
     connections: u32,
     quantum: u64,
+    burst: u64,
+}
+
+/// Whose turn it is, and how many bytes it has had.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    lane: u32,
+    carried: u64,
 }
 
 impl EvenSplit {
@@ -22,19 +33,23 @@ impl EvenSplit {
             return Err(CommError::Invalid(what));
         }
         let quantum = plan.as_ref().map_or(QUANTUM, |plan| u64::from(plan.quantum));
-        Ok(EvenSplit { connections: *connections, quantum })
+        Ok(EvenSplit { connections: *connections, quantum, burst: BURST })
     }
 
     /// Calls `part` with the first byte of each part, the byte after its last one, and its lane.
-    /// `turn` says whose turn it is for a part alone.
-    pub(super) fn cut(&self, bytes: u64, turn: &mut u32, mut part: impl FnMut(u64, u64, u32)) {
+    pub(super) fn cut(&self, bytes: u64, turn: &mut Turn, mut part: impl FnMut(u64, u64, u32)) {
         let quanta = bytes.div_ceil(self.quantum).max(1);
         let parts = quanta.min(u64::from(self.connections));
         let mut start = 0;
         for number in 1..=parts {
             let end = (quanta * number / parts * self.quantum).min(bytes);
-            part(start, end, *turn % self.connections);
-            *turn = (*turn + 1) % self.connections;
+            let (last, len) = (turn.carried, end - start);
+            if number > 1 || last > 0 && last + len > self.burst {
+                *turn = Turn { lane: turn.lane + 1, carried: 0 };
+            }
+            turn.lane %= self.connections;
+            turn.carried += len;
+            part(start, end, turn.lane);
             start = end;
         }
     }
@@ -44,23 +59,26 @@ impl EvenSplit {
 mod tests {
     use super::*;
 
-    fn cut(bytes: u64, turn: &mut u32) -> Vec<(u64, u64, u32)> {
-        let spread = EvenSplit { connections: 4, quantum: 10 };
+    fn cut(bytes: u64, turn: &mut Turn) -> Vec<(u64, u64, u32)> {
+        let spread = EvenSplit { connections: 4, quantum: 10, burst: 20 };
         let mut out = Vec::new();
         spread.cut(bytes, turn, |start, end, lane| out.push((start, end, lane)));
         out
     }
 
     #[test]
-    fn short_messages_take_turns() {
-        let mut turn = 0;
-        let all: Vec<_> = [0, 1, 10, 0, 5].map(|bytes| cut(bytes, &mut turn)).concat();
-        assert_eq!(all, [(0, 0, 0), (0, 1, 1), (0, 10, 2), (0, 0, 3), (0, 5, 0)]);
+    fn short_messages_take_turns_in_bursts() {
+        let mut turn = Turn::default();
+        let all: Vec<_> = [0, 1, 10, 9, 5, 10, 0, 10].map(|bytes| cut(bytes, &mut turn)).concat();
+        let lanes: Vec<_> = all.iter().map(|(_, _, lane)| *lane).collect();
+        assert_eq!(lanes, [0, 0, 0, 0, 1, 1, 1, 2]);
+        assert!(all.iter().all(|(start, _, _)| *start == 0));
     }
 
     #[test]
     fn long_messages_are_cut_evenly_in_whole_quanta() {
-        assert_eq!(cut(81, &mut 0), [(0, 20, 0), (20, 40, 1), (40, 60, 2), (60, 81, 3)]);
-        assert_eq!(cut(25, &mut 3), [(0, 10, 3), (10, 20, 0), (20, 25, 1)]);
+        let mut turn = Turn::default();
+        assert_eq!(cut(81, &mut turn), [(0, 20, 0), (20, 40, 1), (40, 60, 2), (60, 81, 3)]);
+        assert_eq!(cut(40, &mut turn), [(0, 10, 0), (10, 20, 1), (20, 30, 2), (30, 40, 3)]);
     }
 }

@@ -4,10 +4,11 @@ use super::Engine;
 use super::connection::Broken;
 use super::lanes::Phase;
 use super::pending::ALIKE;
+use super::sending::finish;
+use crate::CommError;
 use crate::half::sender::{Completed, Part, TooLarge};
 use crate::request::Status;
 use crate::wire::{Header, Kind, Reason, Slots, WireError};
-use crate::{CommError, Sizes};
 use std::sync::Arc;
 
 impl Engine {
@@ -158,12 +159,11 @@ impl Engine {
             }
         }
         let Some(sending) = self.sending.get_mut(number) else { return };
-        // The application may go on as soon as it sees a status: first make room.
-        sending.state.end(completed.sends.len());
         for (status, bytes) in completed.sends {
-            let mut sizes = Sizes { count: 1, ..Sizes::default() };
-            sizes.sizes[0] = bytes as usize;
-            status.finish(&sizes);
+            finish(&sending.state, &status, bytes);
+        }
+        if sending.closes.is_some() && sending.half.is_idle() {
+            self.fail_closing(number);
         }
     }
 
@@ -188,7 +188,16 @@ impl Engine {
     pub(super) fn fail_sending(&mut self, number: u32, error: CommError, bye: Option<Header>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         sending.state.fail(error);
+        let closes = sending.closes.is_some();
         self.end_sending(number, bye);
+        if closes {
+            self.sending.remove(number);
+        }
+    }
+
+    /// What was closed by the application goes.
+    pub(super) fn fail_closing(&mut self, number: u32) {
+        self.fail_sending(number, CommError::Invalid("the channel is closed".into()), None);
     }
 
     /// Says goodbye over its lanes, and does not touch its memory again.
@@ -227,11 +236,16 @@ impl Engine {
 
     pub(super) fn close_sending(&mut self, channel: u64) {
         let Some(number) = self.senders.remove(&channel) else { return };
-        let over = self.sending.get(number).is_some_and(|sending| sending.over);
-        if !over {
-            let closed = CommError::Invalid("the channel is closed".into());
-            self.fail_sending(number, closed, None);
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let closes = Some(self.now + super::LAST);
+        if sending.over {
+            self.sending.remove(number);
+        } else if !sending.half.is_idle() && sending.half.is_over() {
+            // Where a lane dies now, what is copied still has to go over another one.
+            sending.closes = closes;
+        } else {
+            sending.closes = closes;
+            self.fail_closing(number);
         }
-        self.sending.remove(number);
     }
 }

@@ -154,7 +154,7 @@ impl Shared {
     pub(crate) fn order(&self, order: Order) {
         if self.process.is_current() {
             self.orders.push(order);
-            self.drive();
+            self.carry_out();
         }
     }
     /// The state of a new channel.
@@ -217,6 +217,10 @@ pub(crate) struct Engine {
     silent: Vec<(usize, Instant)>,
     /// What was announced and is watched, what is due first at the top.
     announced: BinaryHeap<Reverse<Announced>>,
+    /// Connections over which acknowledgements are held back, and until when, what is due first at the top.
+    held: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Receiving halves whose next announcements wait for each other, and until when.
+    soon: VecDeque<(Instant, u32)>,
     /// The time of this round.
     now: Instant,
     /// When [`Engine::look_at_times`] is due.

@@ -1,6 +1,6 @@
 //! Pending connections: who knows the secret gets a lane.
 
-use super::connection::{Broken, Connection, Role};
+use super::connection::{Broken, Connection, Role, Told};
 use super::receiving::Receiving;
 use super::{Engine, lock, random};
 use crate::error::is_local;
@@ -165,6 +165,7 @@ impl Engine {
                     control: 0,
                     roce: hello.roce,
                     listed: false,
+                    announces: None,
                     alive: self.now,
                     spoke: self.now,
                     over: false,
@@ -214,7 +215,7 @@ impl Engine {
             let _ = tcp::set_dscp(&connection.stream, hello.dscp);
         }
         connection.link = link;
-        connection.role = Role::Receive { channel: number, lane, told: next };
+        connection.role = Role::Receive { channel: number, lane, told: Told { next, held: None } };
         connection.heard = self.now;
         let header = Header { frame: next, ..Header::new(Kind::Welcome) };
         say(&mut connection.small, header, &welcome.encode());

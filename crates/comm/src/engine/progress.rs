@@ -89,6 +89,16 @@ impl Progress {
 impl Shared {
     /// A round of the engine in this thread, unless another one is at it.
     pub(crate) fn drive(&self) {
+        self.drive_round(true);
+    }
+
+    /// A round that carries out orders, and does not look for what has come: whoever gives an order asks for
+    /// something next, and to look is a system call.
+    pub(super) fn carry_out(&self) {
+        self.drive_round(false);
+    }
+
+    fn drive_round(&self, looks: bool) {
         if !self.process.is_current() {
             return;
         }
@@ -96,7 +106,7 @@ impl Shared {
             // Whoever is at it may have looked at orders before the last one came.
             return self.orders.wake_sleeper(&self.waker);
         };
-        let wakes = match round(&mut rounds, FEW_TURNS) {
+        let wakes = match round(&mut rounds, FEW_TURNS, looks) {
             Left::Nothing | Left::Work => true,
             Left::Until(at) => rounds.as_ref().is_some_and(|this| {
                 let too_late = this.sleeps_until.is_some_and(|until| at < until);
@@ -106,8 +116,8 @@ impl Shared {
         };
         let is_over = rounds.is_none();
         drop(rounds);
-        // The endpoint's thread waits for no one to end.
-        if !is_over {
+        // The endpoint's thread waits for no one to end, and looks where nobody does.
+        if !is_over && looks {
             self.progress.asked.fetch_add(1, Ordering::Relaxed);
         }
         if wakes || !self.orders.is_empty() {
@@ -132,7 +142,7 @@ impl Shared {
                 continue;
             };
             stand_by = STAND_BY;
-            let left = round(&mut rounds, TURNS);
+            let left = round(&mut rounds, TURNS, true);
             let Some(this) = rounds.as_mut() else { return };
             let now = this.engine.now;
             if this.busy {
@@ -159,9 +169,10 @@ impl Shared {
 
 /// A round of the engine, if it is there. One that is over is taken out, also by a panic, which has been told
 /// on standard error: whoever waits hears of it before the lock is free.
-fn round(rounds: &mut Option<Box<Rounds>>, turns: usize) -> Left {
+fn round(rounds: &mut Option<Box<Rounds>>, turns: usize, looks: bool) -> Left {
     let Some(this) = rounds else { return Left::Nothing };
-    let left = catch_unwind(AssertUnwindSafe(|| this.round(turns))).unwrap_or(Left::Nothing);
+    let left = catch_unwind(AssertUnwindSafe(|| this.round(turns, looks)));
+    let left = left.unwrap_or(Left::Nothing);
     if matches!(left, Left::Nothing) {
         *rounds = None;
     }
@@ -169,10 +180,13 @@ fn round(rounds: &mut Option<Box<Rounds>>, turns: usize) -> Left {
 }
 
 impl Rounds {
-    fn round(&mut self, turns: usize) -> Left {
+    fn round(&mut self, turns: usize, looks: bool) -> Left {
         let Rounds { engine, events, orders, stop_at, .. } = self;
-        let polled = engine.poll.poll(events, Some(Duration::ZERO));
-        if polled.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+        events.clear();
+        if looks
+            && let Err(error) = engine.poll.poll(events, Some(Duration::ZERO))
+            && error.kind() != io::ErrorKind::Interrupted
+        {
             return Left::Nothing;
         }
         engine.now = Instant::now();
@@ -200,6 +214,7 @@ impl Rounds {
         }
         engine.look_at_chunks();
         engine.look_at_announced();
+        engine.look_at_held();
         // Last in a round: before anybody is heard, orders are taken, and with them the listener that
         // was there before its handle was given away.
         if engine.knocking {
@@ -239,7 +254,9 @@ impl Engine {
         }
         let due = |it: &mut Planning| [it.deadline(), it.chunk_due()].into_iter().flatten().min();
         let announced = self.announced.peek().map(|it| it.0.due);
-        let dues = self.members.plannings().filter_map(due).chain(announced);
+        let held = [self.held.peek().map(|it| it.0.0), self.soon.front().map(|it| it.0)];
+        let held = held.into_iter().flatten();
+        let dues = self.members.plannings().filter_map(due).chain(announced).chain(held);
         Left::Until(dues.fold(self.next_look, Instant::min))
     }
 }

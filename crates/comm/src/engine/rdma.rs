@@ -166,7 +166,8 @@ impl Engine {
     /// A frame has left our memory.
     fn handle_written(&mut self, number: u32, lane: u16, frame: u64) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let Some((subflow, bytes)) = sending.half.handle_written(lane, frame) else { return };
+        let Some(written) = sending.half.handle_written(lane, frame) else { return };
+        let (subflow, bytes) = written.subflow;
         self.counts.at(sending.place(lane), sending.host(lane)).bytes += bytes;
         if let Some(planning) = self.members.planning_of(subflow) {
             planning.written(self.now, subflow, bytes);

@@ -1,6 +1,6 @@
 //! Receiving halves: frames in, "clear to send" and acknowledgements out.
 
-use super::connection::{Broken, Role};
+use super::connection::{Broken, Connection, Held, Role, Told};
 use super::room::is_fault;
 use super::{Engine, rdma, read};
 use crate::api::Inbox;
@@ -18,6 +18,16 @@ use std::time::{Duration, Instant};
 
 /// What a receiver may have to say and not be rid of.
 const MOST_TO_SAY: usize = 64 << 10;
+/// An acknowledgement is held back, for the next announcement or acknowledgement to take it along, while other
+/// receives are under way, or where the sender has a copy: for so many bytes, and for so long. Each that goes
+/// alone costs a system call here, one at the sender, and in between a packet.
+const HELD: u64 = 256 << 10;
+const LONGEST_HELD: Duration = Duration::from_micros(100);
+const LONGEST_COPIED: Duration = Duration::from_millis(1);
+/// While the sender has so many buffers that nothing has filled, further ones are announced as many at a time; while it
+/// has any, those that follow each other so soon go together.
+const ENOUGH: u64 = 4;
+const SOON: Duration = Duration::from_micros(10);
 /// Channels that are remembered when they are closed, so that late lanes do not open them again.
 const MOST_CLOSED: usize = 4_096;
 
@@ -43,6 +53,8 @@ pub(super) struct Receiving {
     pub(super) roce: bool,
     /// It waits to be told.
     pub(super) listed: bool,
+    /// When what waits is announced.
+    pub(super) announces: Option<Instant>,
     /// When the peer was last known to live, or was first waited for.
     pub(super) alive: Instant,
     /// When its process last said something, or was first waited for.
@@ -84,6 +96,10 @@ struct Taking<'a> {
     bye: Option<Header>,
     /// It wants to hear something.
     asks: bool,
+    /// What comes may come over another lane, too: who sends it watches the time.
+    repeats: bool,
+    /// Some of it the sender has no copy of.
+    wanted: bool,
     /// Lanes that have begun to bring what has come now, and receives that are over since.
     late: Vec<u16>,
     over: Vec<(Arc<Status>, Sizes)>,
@@ -97,6 +113,8 @@ impl Sink for Taking<'_> {
         match header.kind {
             Kind::Data => {
                 self.bytes += u64::from(header.len);
+                self.repeats |= header.repeats;
+                self.wanted |= !header.copied;
                 let before = self.half.len();
                 let ended = self.half.handle_body(self.lane, header)?;
                 // The application may go on as soon as it sees a status: first make room.
@@ -174,6 +192,25 @@ impl Engine {
             return;
         };
         let Some(connection) = self.connections.get_mut(&token) else { return };
+        let (unfilled, unannounced) = (receiving.half.unfilled(), receiving.half.unannounced());
+        if unfilled > 0 && unannounced < ENOUGH && unannounced > 0 {
+            if unfilled >= ENOUGH {
+                // What fills one of them comes back here.
+                return;
+            }
+            let waits = receiving.announces.is_some();
+            let due = *receiving.announces.get_or_insert(self.now + SOON);
+            if due > self.now {
+                if !waits {
+                    self.soon.push_back((due, number));
+                }
+                return;
+            }
+        }
+        receiving.announces = None;
+        if let Some(next) = held(connection, &receiving.half) {
+            acknowledge(connection, next);
+        }
         let mut some = false;
         while connection.voice().len() < MOST_TO_SAY
             && let Some((group, slots)) = receiving.half.poll_clear()
@@ -181,13 +218,10 @@ impl Engine {
             slots.encode(group, connection.voice());
             some = true;
         }
-        if !some {
-            return;
-        }
         if let Err(broken) = connection.write_small() {
             return self.lose(token, &broken);
         }
-        if lanes.len() > 1 && !std::mem::replace(&mut connection.watched, true) {
+        if some && lanes.len() > 1 && !std::mem::replace(&mut connection.watched, true) {
             self.watch_announced(token, Duration::ZERO, None);
         }
     }
@@ -239,10 +273,12 @@ impl Engine {
         }
         let expected = half.next_frame(lane);
         let (late, over) = (Vec::new(), Vec::new());
-        let mut taking = Taking { half, state, lane, bytes: 0, bye: None, asks: false, late, over };
+        let (asks, repeats, wanted) = Default::default();
+        let mut taking =
+            Taking { half, state, lane, bytes: 0, bye: None, asks, repeats, wanted, late, over };
         let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
-        let Taking { bytes, bye, asks, late, over, .. } = taking;
+        let Taking { bytes, bye, asks, repeats, wanted, late, over, .. } = taking;
         for lane in late {
             let token = receiving.lanes.get(&lane).copied();
             if let Some(other) = token.and_then(|token| self.connections.get_mut(&token)) {
@@ -264,12 +300,25 @@ impl Engine {
         let next = receiving.half.next_frame(lane);
         let room = connection.voice().len() < MOST_TO_SAY;
         if let Role::Receive { told, .. } = &mut connection.role
-            && next > *told
+            && next > told.next
             && room
         {
-            *told = next;
-            let ack = Header { frame: next, ..Header::new(Kind::Ack) };
-            connection.voice().extend_from_slice(&ack.encode());
+            let before = told.held;
+            let Held { bytes: held, wanted: waited } =
+                before.unwrap_or(Held { bytes: 0, wanted: false });
+            let all = Held { bytes: held + bytes, wanted: waited || wanted };
+            told.held = Some(all);
+            let holds = connection.link.is_none()
+                && !repeats
+                && (!all.wanted || !receiving.half.is_empty());
+            if !holds || all.bytes >= HELD {
+                acknowledge(connection, next);
+            } else if before.is_none() || all.wanted && !waited {
+                let longest = if all.wanted { LONGEST_HELD } else { LONGEST_COPIED };
+                // The sender must not take it for silence.
+                let due = self.now + longest.min(self.config.path_time_out / 8);
+                self.held.push(Reverse((due, token)));
+            }
         }
         if asks && room {
             connection.voice().extend_from_slice(&Header::new(Kind::Ping).encode());
@@ -282,10 +331,55 @@ impl Engine {
             let error = said_bye(receiving.from, &bye);
             return self.fail_receiving(number, error);
         }
+        let (unannounced, over) = (receiving.half.unannounced(), receiving.half.is_empty());
+        if unannounced > 0 {
+            self.list_receiving(number);
+        } else if over {
+            self.acknowledge_all(number);
+        }
         match result {
             Ok(_) if more => self.line_up(token),
             Ok(_) => {}
             Err(broken) => self.lose(token, &broken),
+        }
+    }
+
+    /// Says what has been held back for long enough.
+    pub(super) fn look_at_held(&mut self) {
+        while self.soon.front().is_some_and(|(due, _)| *due <= self.now)
+            && let Some((_, number)) = self.soon.pop_front()
+        {
+            self.tell(number);
+        }
+        while self.held.peek().is_some_and(|it| it.0.0 <= self.now)
+            && let Some(Reverse((_, token))) = self.held.pop()
+        {
+            self.acknowledge_held(token, false);
+        }
+    }
+
+    /// Nothing more is to come that could take along what is held back.
+    fn acknowledge_all(&mut self, number: u32) {
+        if self.held.is_empty() {
+            return;
+        }
+        let Some(receiving) = self.receiving.get(number) else { return };
+        let tokens: Vec<usize> = receiving.lanes.values().copied().collect();
+        tokens.into_iter().for_each(|token| self.acknowledge_held(token, true));
+    }
+
+    /// Says what is held back over a connection: only what is `wanted`, or all.
+    fn acknowledge_held(&mut self, token: usize, wanted: bool) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let Role::Receive { channel, told, .. } = connection.role else { return };
+        if wanted && told.held.is_none_or(|held| !held.wanted) {
+            return;
+        }
+        let Some(receiving) = self.receiving.get(channel) else { return };
+        let Some(next) = held(connection, &receiving.half) else { return };
+        acknowledge(connection, next);
+        if let Err(broken) = connection.write_small() {
+            self.lose(token, &broken);
         }
     }
 
@@ -356,6 +450,21 @@ impl Engine {
             self.closed.pop_front();
         }
     }
+}
+
+/// Up to which frame an acknowledgement is held back.
+fn held(connection: &Connection, half: &RecvHalf<Arc<Status>>) -> Option<u64> {
+    let Role::Receive { lane, told, .. } = &connection.role else { return None };
+    told.held.map(|_| half.next_frame(*lane))
+}
+
+/// Says that all frames below `next` are here.
+fn acknowledge(connection: &mut Connection, next: u64) {
+    if let Role::Receive { told, .. } = &mut connection.role {
+        *told = Told { next, held: None };
+    }
+    let ack = Header { frame: next, ..Header::new(Kind::Ack) };
+    connection.voice().extend_from_slice(&ack.encode());
 }
 
 fn said_bye(peer: Ipv4Addr, bye: &Header) -> CommError {

@@ -1,19 +1,20 @@
 //! Sending halves: orders in, frames out, answers back.
 
 use super::connection::{Broken, Connection, Role, TURN};
+use super::even_split::Turn;
 use super::lanes::{Lane, Phase};
 use super::members::{End, Share};
 use super::planning::LanePart;
 use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
-use crate::half::sender::{Completed, GivenUp, Part, SendHalf};
+use crate::half::sender::{Completed, GivenUp, Part, SendHalf, Written};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
 use crate::roce::Link;
 use crate::stream::inflow::Sink;
 use crate::wire::{ChannelKey, Header, Kind, Nonce, Slots, Welcome, WireError};
-use crate::{Checksum, CommError};
+use crate::{Checksum, CommError, Sizes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,7 +40,7 @@ pub(super) struct Sending {
     /// By NIC and key.
     pub(super) by_key: FxHashMap<(u8, Key), u16>,
     /// Whose turn it is among even lanes.
-    turn: u32,
+    turn: Turn,
     /// When the peer was last known to live.
     pub(super) alive: Instant,
     /// When it last said something, over any lane.
@@ -54,6 +55,8 @@ pub(super) struct Sending {
     pub(super) leaves: Option<Instant>,
     /// It has failed, and only waits to be closed.
     pub(super) over: bool,
+    /// The application has closed it: it goes when its copies are acknowledged, or then.
+    pub(super) closes: Option<Instant>,
 }
 
 /// Connections in a row that were refused.
@@ -141,6 +144,9 @@ impl Engine {
         let mut half = SendHalf::new(checked);
         if self.members.watches(&ends) {
             half.allow_repeats();
+        } else if !roce && !state.keeps_notes() {
+            // Notes tell when something is acknowledged.
+            half.allow_copies();
         }
         let first = ends.iter().position(|end| end.reaches);
         let sending = Sending {
@@ -155,7 +161,7 @@ impl Engine {
             stays,
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
-            turn: 0,
+            turn: Turn::default(),
             alive: self.now,
             spoke: self.now,
             refused: None,
@@ -163,6 +169,7 @@ impl Engine {
             listed: false,
             leaves: None,
             over: false,
+            closes: None,
         };
         let number = self.sending.insert(sending);
         self.senders.insert(channel, number);
@@ -427,16 +434,21 @@ impl Engine {
                 break;
             }
             let counts = self.counts.at(place, host);
-            let (half, members, now) = (&mut sending.half, &mut self.members, self.now);
+            let Sending { half, state, .. } = sending;
+            let (members, now) = (&mut self.members, self.now);
             #[expect(unsafe_code, reason = "payload is written from where it is")]
             // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend`;
             // a channel that is closed clears `out` first.
             let wrote = unsafe {
                 connection.write_out(|frame| {
-                    if let Some((subflow, bytes)) = half.handle_written(lane, frame) {
+                    if let Some(Written { subflow, over }) = half.handle_written(lane, frame) {
+                        let (subflow, bytes) = subflow;
                         counts.bytes += bytes;
                         if let Some(planning) = members.planning_of(subflow) {
                             planning.written(now, subflow, bytes);
+                        }
+                        if let Some((status, bytes)) = over {
+                            finish(state, &status, bytes);
                         }
                     }
                 })
@@ -449,6 +461,15 @@ impl Engine {
         let more = live && (!connection.out.is_empty() || room && sending.half.has_frame(lane));
         Ok(connection.readable || connection.writable && more)
     }
+}
+
+/// A send is over.
+pub(super) fn finish(state: &ChannelState, status: &Status, bytes: u64) {
+    let mut sizes = Sizes { count: 1, ..Sizes::default() };
+    sizes.sizes[0] = bytes as usize;
+    // The application may go on as soon as it sees a status: first make room.
+    state.end(1);
+    status.finish(&sizes);
 }
 
 /// Frames for one write.

@@ -95,6 +95,8 @@ pub(crate) fn start(
         to_tell: Vec::new(),
         silent: Vec::new(),
         announced: BinaryHeap::new(),
+        held: BinaryHeap::new(),
+        soon: VecDeque::new(),
         now,
         next_look: now,
         looked: now,

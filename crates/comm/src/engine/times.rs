@@ -54,6 +54,9 @@ impl Engine {
         if sending.over {
             return;
         }
+        if sending.closes.is_some_and(|until| until <= self.now) {
+            return self.fail_closing(number);
+        }
         let (mut wanting, mut silent) = (false, false);
         for lane in 0..sending.lanes.len() as u16 {
             let Some(sending) = self.sending.get_mut(number) else { return };

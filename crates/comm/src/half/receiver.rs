@@ -172,6 +172,15 @@ impl<T> RecvHalf<T> {
         self.told > self.known
     }
 
+    /// Groups that were announced and are not over, those behind the oldest among them.
+    pub fn unfilled(&self) -> u64 {
+        self.told.max(self.known).saturating_sub(self.first)
+    }
+    /// Groups that were not announced, or not heard of.
+    pub fn unannounced(&self) -> u64 {
+        self.groups.len() as u64 - self.unfilled()
+    }
+
     /// The next group to announce.
     pub fn poll_clear(&mut self) -> Option<(u64, Slots)> {
         self.told = self.told.max(self.known).max(self.first);

@@ -1,5 +1,6 @@
 //! The sending half of a channel.
 
+use crate::copied::Copied;
 use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -67,10 +68,30 @@ pub struct TooLarge {
     pub room: u64,
 }
 
+/// Sends of so many bytes at most are over as soon as they are written: a copy is kept until they are
+/// acknowledged, which costs less than to wait.
+const COPIED: u64 = 64 << 10;
+/// All copies of a half, in bytes and sends.
+const MOST_COPIED: u64 = 1 << 20;
+const MOST_COPIES: usize = 256;
+
+/// What it means that a frame has been written to the end.
+#[derive(Debug)]
+pub struct Written<T> {
+    /// The caller's number of its subflow, and its bytes.
+    pub subflow: (u32, u64),
+    /// The send that is over by that, and its bytes.
+    pub over: Option<(T, u64)>,
+}
+
 /// Sends of one channel; `T` is what the caller knows each by.
 #[derive(Debug)]
 pub struct SendHalf<T> {
     checksum: bool,
+    /// Small sends are copied.
+    copies: bool,
+    /// Bytes and number of the sends that are, or are about to be.
+    copied: (u64, usize),
     /// Parts may be given to several lanes.
     repeats: bool,
     /// Sends so far.
@@ -98,7 +119,12 @@ struct Group {
 
 #[derive(Debug)]
 struct Send<T> {
-    token: T,
+    /// `None`: for the caller it is over.
+    token: Option<T>,
+    /// It is over when it is written.
+    is_copied: bool,
+    /// Where `body` is then.
+    copy: Option<Copied>,
     /// The how manieth it is.
     number: u64,
     body: Span,
@@ -140,6 +166,8 @@ impl<T: Clone> SendHalf<T> {
     pub fn new(checksum: bool) -> SendHalf<T> {
         SendHalf {
             checksum,
+            copies: false,
+            copied: (0, 0),
             repeats: false,
             count: 0,
             next_group: 0,
@@ -157,11 +185,16 @@ impl<T: Clone> SendHalf<T> {
         self.repeats = true;
     }
 
+    /// From now on small sends are over as soon as they are written.
+    pub fn allow_copies(&mut self) {
+        self.copies = true;
+    }
+
     /// Takes a message.
     ///
     /// # Safety
     /// The memory of `body` is there, and nobody writes it, until its token is given back
-    /// ([`Completed::sends`], [`SendHalf::take_all`]) or the half is dropped: check sums are made of it.
+    /// ([`Completed::sends`], [`Written::over`], [`SendHalf::take_all`]) or the half is dropped: check sums are made of it.
     ///
     /// # Errors
     /// If it does not fit into the buffer that is next. The channel is of no use then.
@@ -171,7 +204,10 @@ impl<T: Clone> SendHalf<T> {
         let number = self.count;
         self.count += 1;
         let have = Stretches::default();
-        let send = Send { token, number, body, tag, place, slot, acknowledged: 0, have };
+        let (is_copied, copy) = (false, None);
+        let token = Some(token);
+        let send =
+            Send { token, is_copied, copy, number, body, tag, place, slot, acknowledged: 0, have };
         self.waiting.push_back(self.sends.insert(send));
         self.match_sends()
     }
@@ -249,7 +285,7 @@ impl<T: Clone> SendHalf<T> {
 
     /// What the caller knows a send by that is under way.
     pub fn token(&self, send: u32) -> Option<&T> {
-        Some(&self.sends.get(send)?.token)
+        self.sends.get(send)?.token.as_ref()
     }
 
     /// Those that `lane` has a part of. Some are there twice.
@@ -275,6 +311,10 @@ impl<T: Clone> SendHalf<T> {
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.sends.len() == 0
+    }
+    /// Whether all that is under way is over for the caller.
+    pub fn is_over(&self) -> bool {
+        self.sends.iter().all(|(_, send)| send.token.is_none())
     }
 
     /// One more lane; its number.
@@ -360,6 +400,7 @@ impl<T: Clone> SendHalf<T> {
     /// Cuts the next frame of `lane`, or takes the next of those that are to go again.
     pub fn poll_frame(&mut self, lane: u16) -> Option<Outgoing> {
         let checksum = self.checksum;
+        let (copied, copies) = (&mut self.copied, self.copies && !self.repeats);
         let lane = &mut self.lanes[usize::from(lane)];
         // No connection that lives has them.
         while lane.frames.get(lane.left).is_some_and(|frame| frame.given_up) {
@@ -367,12 +408,22 @@ impl<T: Clone> SendHalf<T> {
         }
         if lane.left == lane.frames.len() {
             let part = lane.parts.front_mut()?;
-            let send = self.sends.get(part.send)?;
+            let send = self.sends.get_mut(part.send)?;
             let end = part.end.min(part.start + u64::from(MOST_PAYLOAD));
             let cut = Part { end, ..*part };
             part.start = end;
             if part.start == part.end {
                 lane.parts.pop_front();
+            }
+            let size = send.body.len() as u64;
+            if copies
+                && size <= COPIED
+                && (cut.start, cut.end) == (0, size)
+                && copied.0 + size <= MOST_COPIED
+                && copied.1 < MOST_COPIES
+            {
+                send.is_copied = true;
+                *copied = (copied.0 + size, copied.1 + 1);
             }
             let check = if checksum { check_sum_of(body(send, &cut)) } else { 0 };
             lane.frames.push_back(Frame { part: cut, check, of: send.number, given_up: false });
@@ -383,6 +434,7 @@ impl<T: Clone> SendHalf<T> {
         let header = Header {
             checked: checksum,
             repeats: self.repeats,
+            copied: send.is_copied,
             slot: send.place.1,
             len: body.len() as u32,
             frame: lane.first + lane.left as u64,
@@ -397,9 +449,8 @@ impl<T: Clone> SendHalf<T> {
         Some(Outgoing { header, body, remote })
     }
 
-    /// Frame `number` of `lane` has been written to the end. Its subflow and bytes, if that is so for
-    /// the first time.
-    pub fn handle_written(&mut self, lane: u16, number: u64) -> Option<(u32, u64)> {
+    /// Frame `number` of `lane` has been written to the end. What that means, if it is so for the first time.
+    pub fn handle_written(&mut self, lane: u16, number: u64) -> Option<Written<T>> {
         let lane = &mut self.lanes[usize::from(lane)];
         let place = number.checked_sub(lane.first)?;
         lane.gone = lane.gone.max(place + 1).min(lane.left as u64);
@@ -408,8 +459,14 @@ impl<T: Clone> SendHalf<T> {
         }
         lane.written = number + 1;
         let frame = lane.frames.get(place as usize).filter(|frame| !frame.given_up)?;
-        let part = frame.part;
-        Some((part.subflow, part.end - part.start))
+        let Part { send, subflow, start, end } = frame.part;
+        let send = self.sends.get_mut(send).filter(|send| send.is_copied);
+        let over = send.and_then(|send| {
+            // It is its send's only frame: no connection reads the memory after this.
+            send.body = send.copy.insert(copy_of(send.body)).span();
+            send.token.take().map(|token| (token, end - start))
+        });
+        Some(Written { subflow: (subflow, end - start), over })
     }
 
     /// A new connection of `lane` is there, and the receiver has all frames below `next`.
@@ -464,15 +521,18 @@ impl<T: Clone> SendHalf<T> {
                 continue;
             }
             out.subflows.push((part.subflow, bytes));
-            if let Some(parts) = &mut out.parts {
-                parts.push((send.token.clone(), part));
+            if let Some((parts, token)) = out.parts.as_mut().zip(send.token.as_ref()) {
+                parts.push((token.clone(), part));
             }
             send.acknowledged += bytes;
             let size = send.body.len() as u64;
             if send.acknowledged == size
                 && let Some(send) = self.sends.remove(part.send)
             {
-                out.sends.push((send.token, size));
+                if send.is_copied {
+                    self.copied = (self.copied.0 - size, self.copied.1 - 1);
+                }
+                out.sends.extend(send.token.map(|token| (token, size)));
             }
         }
         lane.left -= more as usize;
@@ -485,11 +545,12 @@ impl<T: Clone> SendHalf<T> {
     pub fn take_all(&mut self) -> Vec<T> {
         self.waiting.clear();
         self.matched.clear();
+        self.copied = (0, 0);
         for lane in &mut self.lanes {
             *lane = SendLane::default();
         }
         let numbers = self.sends.numbers();
-        numbers.into_iter().filter_map(|id| Some(self.sends.remove(id)?.token)).collect()
+        numbers.into_iter().filter_map(|id| self.sends.remove(id)?.token).collect()
     }
 }
 
@@ -506,6 +567,12 @@ impl SendLane {
 
 fn body<T>(send: &Send<T>, part: &Part) -> Span {
     send.body.part(part.start as usize, (part.end - part.start) as usize)
+}
+
+#[expect(unsafe_code, reason = "reads what is sent")]
+fn copy_of(body: Span) -> Copied {
+    // SAFETY: as in `check_sum_of`: its token has not been given back.
+    Copied::of(unsafe { body.bytes() })
 }
 
 #[expect(unsafe_code, reason = "reads what is sent")]

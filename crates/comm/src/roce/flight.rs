@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(flight.end(), 0);
         let mut written = 0;
         while let Some(frame) = flight.count() {
-            written += half.handle_written(lane, frame).map_or(0, |(_, bytes)| bytes);
+            written += half.handle_written(lane, frame).map_or(0, |it| it.subflow.1);
         }
         assert_eq!(written, len);
         let mut completed = Completed::default();

@@ -48,7 +48,7 @@ pub enum Reason {
 /// | bytes | what |
 /// |---|---|
 /// | 0 | [`Kind`] |
-/// | 1 | flags: 1 the payload has a check sum, 2 it may come over several lanes |
+/// | 1 | flags: 1 the payload has a check sum, 2 it may come over several lanes, 4 the sender has a copy |
 /// | 2 | `slot` |
 /// | 3 | zero |
 /// | 4 to 8 | length of the body |
@@ -67,6 +67,8 @@ pub struct Header {
     /// Whether the same payload may come over another lane as well: who planned it did not wait until the
     /// first lane was known to be dead.
     pub repeats: bool,
+    /// The sender has a copy, and nobody waits for the acknowledgement.
+    pub copied: bool,
     /// A buffer of the group, a number of them, or a reason.
     pub slot: u8,
     /// Bytes that follow.
@@ -90,6 +92,7 @@ impl Header {
             kind,
             checked: false,
             repeats: false,
+            copied: false,
             slot: 0,
             len: 0,
             frame: 0,
@@ -104,7 +107,7 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         out[0] = self.kind as u8;
-        out[1] = u8::from(self.checked) | u8::from(self.repeats) << 1;
+        out[1] = u8::from(self.checked) | u8::from(self.repeats) << 1 | u8::from(self.copied) << 2;
         out[2] = self.slot;
         out[4..8].copy_from_slice(&self.len.to_be_bytes());
         out[8..16].copy_from_slice(&self.frame.to_be_bytes());
@@ -140,6 +143,7 @@ impl Header {
             kind,
             checked: bytes[1] & 1 != 0,
             repeats: bytes[1] & 2 != 0,
+            copied: bytes[1] & 4 != 0,
             slot: bytes[2],
             len: word(bytes, 4),
             frame: long(bytes, 8),
@@ -155,7 +159,7 @@ impl Header {
             Kind::Clear => Slots::fits(header.slot, header.len as usize) && header.checked,
             _ => header.len == 0,
         };
-        let flags = if kind == Kind::Data { 3 } else { 1 };
+        let flags = if kind == Kind::Data { 7 } else { 1 };
         if bytes[1] > flags || bytes[3] != 0 || !fits {
             return Err(WireError::Nonsense("a length or flag that cannot be"));
         }

@@ -38,6 +38,8 @@ pub(crate) struct Proxy {
     pub(crate) done: Arc<AtomicU64>,
     /// The first bytes of what senders said.
     pub(crate) heard: Arc<Mutex<Vec<u8>>>,
+    /// The first bytes of what receivers answered.
+    pub(crate) answered: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -52,8 +54,10 @@ impl Proxy {
         let SocketAddr::V4(address) = listener.local_addr().expect("bound") else {
             panic!("IPv4 was asked for");
         };
-        let proxy = Proxy { taken: Arc::default(), done: Arc::default(), heard: Arc::default() };
-        let Proxy { taken, done, heard } = proxy.clone();
+        let (taken, done) = Default::default();
+        let (heard, answered) = Default::default();
+        let proxy = Proxy { taken, done, heard, answered };
+        let Proxy { taken, done, heard, answered } = proxy.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let fault = fault(taken.fetch_add(1, Ordering::SeqCst));
@@ -61,7 +65,7 @@ impl Proxy {
                 let there = (near.try_clone().expect("cloned"), far.try_clone().expect("cloned"));
                 let done = done.clone();
                 let done_too = done.clone();
-                let heard = heard.clone();
+                let (heard, answered) = (heard.clone(), answered.clone());
                 std::thread::spawn(move || carry(there.0, there.1, (fault, Some(&heard)), &done));
                 // Answers are few: faults come early, or never.
                 let back = match fault {
@@ -69,7 +73,7 @@ impl Proxy {
                     Fault::Flip(at) => Fault::Flip(at / 20),
                     _ => Fault::None,
                 };
-                std::thread::spawn(move || carry(far, near, (back, None), &done_too));
+                std::thread::spawn(move || carry(far, near, (back, Some(&answered)), &done_too));
             }
         });
         (proxy, Parts { address, ..parts }.encode())
