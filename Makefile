@@ -128,7 +128,7 @@ lint-wasm:
 lint-python: $(VENV)/dev
 	$(BIN)/ruff format --check python tests bench docs packaging crates/web
 	$(BIN)/ruff check python tests bench docs packaging crates/web
-	$(BIN)/mypy python
+	$(BIN)/mypy python bench tests/gpu
 	@if test -x $(BIN)/hadolint; then $(BIN)/hadolint packaging/Containerfile; else echo "hadolint: skipped; it is for x86_64"; fi
 
 advisories:  ## known faults of the crates that Weft uses (cargo install --locked cargo-deny; needs the network)
@@ -226,7 +226,7 @@ nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under
 		$(TARGET)/nccl-driver $(PLUGIN) 1048576
 
 gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3; GPU_DIRECT=1: and an RDMA NIC)
-	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN) $(if $(GPU_DIRECT),--gpu-direct)
+	$(PYTHON) tests/gpu/run.py $(PLUGIN) $(if $(GPU_DIRECT),--gpu-direct)
 
 roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (some minutes; needs QEMU)
 	$(PYTHON) tests/roce/run.py

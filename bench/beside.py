@@ -135,7 +135,7 @@ def _rows_of(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(path.read_text())
         rows = found["rows"] if isinstance(found, dict) else found
-        kinds = dict.fromkeys(("case", "simulator"), str)
+        kinds: dict[str, Any] = dict.fromkeys(("case", "simulator"), str)
         kinds |= dict.fromkeys(("seconds", "peak_bytes", "status"), int | float)
         if not all(isinstance(row[key], kind) for row in rows for key, kind in kinds.items()):
             raise TypeError

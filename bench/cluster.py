@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from weft._types import RunSpec
 from weft.study import inputs, store
 from weft.study.cluster import places
 from weft.study.executor import Parallelism
@@ -42,7 +43,7 @@ def main() -> None:
             _measure(what, runs, kept, told.workers)
 
 
-def _measure(what: str, runs: list[store.RunSpec], kept: store.Store, workers: int) -> None:
+def _measure(what: str, runs: list[RunSpec], kept: store.Store, workers: int) -> None:
     place = places.Place("local", {"workers": str(workers)}, "local")
     before = _processor_s(resource.RUSAGE_CHILDREN)
     with places.opened(place, None, None) as dispatcher:

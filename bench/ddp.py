@@ -1,11 +1,13 @@
-"""Stock PyTorch trains a model on a test bed: over Weft, and over Gloo and ECMP.
+"""Stock PyTorch trains a model on a test bed: over Weft, and over what it brings itself.
 
 Two leaves, four spines, four hosts, 100 Mbps a link between leaves and spines, made of network
 namespaces (`docs/testbed.md`). Each way to talk has four processes, which wait while it is not
 their turn: `gloo` is PyTorch's own back end, `weft ecmp` has four connections a pair from ports
 that the kernel picks, and switches hash both; `weft ethereal` plans, and leaves follow its source
-ports. In every round the switches hash under another seed, and each way trains for as many
-iterations. In the end all have seen the same samples, so parameters can be compared.
+ports. With `--gpu PLUGIN` the model is on a GPU that all ranks share, and NCCL carries gradients:
+`sockets`, its own, instead of Gloo, and the plugin instead of `weft.torch`. In every round the
+switches hash under another seed, and each way trains for as many iterations. In the end all have
+seen the same samples, so parameters can be compared.
 
 Needs root, PyTorch and iproute2: `make torch-test`. One record in bench/records/ddp.
 """
@@ -64,11 +66,35 @@ class Way:
     rounds: list[dict[str, Any]] = field(default_factory=list)
 
 
-WAYS = [
-    Way("gloo", "gloo"),
-    Way("weft ecmp", "weft", variables={"WEFT_SCHEME": "ecmp", "WEFT_CONNECTIONS": "4"}),
-    Way("weft ethereal", "weft", True, {"WEFT_SCHEME": "ethereal"}),
-]
+ECMP = {"WEFT_SCHEME": "ecmp", "WEFT_CONNECTIONS": "4"}
+ETHEREAL = {"WEFT_SCHEME": "ethereal"}
+
+
+def ways(plugin: Path | None) -> list[Way]:
+    """What is compared; the first is what others bring."""
+    if plugin is None:
+        return [
+            Way("gloo", "gloo"),
+            Way("weft ecmp", "weft", variables=ECMP),
+            Way("weft ethereal", "weft", True, ETHEREAL),
+        ]
+    # As many connections for all. Rings, for which the bound is.
+    sockets = {"NCCL_NET_PLUGIN": "none", "NCCL_NET": "Socket", "NCCL_NSOCKS_PERTHREAD": "4"}
+    ours = {"NCCL_NET_PLUGIN": str(plugin.resolve()), "NCCL_NET": "Weft"}
+    return [
+        Way("sockets", "nccl", variables=NCCL | sockets),
+        Way("weft ecmp", "nccl", variables=NCCL | ours | ECMP),
+        Way("weft ethereal", "nccl", True, NCCL | ours | ETHEREAL),
+    ]
+
+
+NCCL = {
+    "NCCL_P2P_DISABLE": "1",
+    "NCCL_SHM_DISABLE": "1",
+    "NCCL_MULTI_RANK_GPU_ENABLE": "1",
+    "NCCL_ALGO": "Ring",
+}
+"""Ranks on one GPU talk over the network."""
 
 
 def main() -> int:
@@ -77,6 +103,9 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=6, help="hash seeds")
     options.add_argument("--iterations", type=int, default=6, help="of each way in each round")
     options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
+    options.add_argument(
+        "--gpu", type=Path, metavar="PLUGIN", help="NCCL on a GPU, over this plugin"
+    )
     arguments = options.parse_args()
     lacks = system.missing()
     if lacks:
@@ -86,14 +115,16 @@ def main() -> int:
     origin = record.origin_of(["bench/ddp.py", *words])
     # Ranks go ahead of other work, but what there is of it shows in the times.
     origin["load_before"] = os.getloadavg()[0]
-    measured = measure(arguments.rounds, arguments.iterations)
+    if arguments.gpu is not None:
+        words += ["--gpu", "PLUGIN"]
+    measured = measure(ways(arguments.gpu), arguments.rounds, arguments.iterations)
     show(measured)
     if arguments.keep:
         record.keep(RECORDS, origin | measured)
     return 0 if measured["agree"] and measured["faster"] else 1
 
 
-def measure(rounds: int, iterations: int) -> dict[str, Any]:
+def measure(ways: list[Way], rounds: int, iterations: int) -> dict[str, Any]:
     """All rounds of all ways on one bed."""
     # From here on names of namespaces are this process's and its children's own.
     system.hide_namespaces()
@@ -105,17 +136,17 @@ def measure(rounds: int, iterations: int) -> dict[str, Any]:
     bed.build(1)
     try:
         gradient = 0
-        for way in WAYS:
-            bed.follow_ports("tcp")
+        for way in ways:
+            bed.enforce("segments", "tcp")
             gradient = begin(way, cluster, folder)
         for number in range(rounds):
-            for way in WAYS:
+            for way in ways:
                 way.rounds.append(one_round(way, bed, number + 1, iterations))
                 seconds = statistics.fmean(way.rounds[-1]["seconds"])
                 print(f"seed {number + 1}: {way.name:<14} {seconds:.3f} s", flush=True)
-        return compare(folder, gradient)
+        return compare(ways, folder, gradient)
     finally:
-        for process in (one for way in WAYS for one in way.processes):
+        for process in (one for way in ways for one in way.processes):
             process.kill()
 
 
@@ -133,6 +164,9 @@ def begin(way: Way, cluster: Cluster, folder: Path) -> int:
             "samples": SAMPLES,
             "variables": {
                 "GLOO_SOCKET_IFNAME": ports[host.node][0].name,
+                "NCCL_SOCKET_IFNAME": f"={ports[host.node][0].name}",
+                # Without it ranks with one GPU are refused, before NCCL 2.30.
+                "NCCL_HOSTID": host.node,
                 "WEFT_CONFIG": str(folder / "cluster.toml"),
                 **way.variables,
             },
@@ -149,7 +183,7 @@ def one_round(way: Way, bed: Bed, seed: int, iterations: int) -> dict[str, Any]:
     """Train for as many iterations while switches hash under a seed."""
     bed.reseed(seed)
     if way.follows_ports:
-        bed.follow_ports("tcp")
+        bed.enforce("segments", "tcp")
     else:
         bed.hash_all()
     for process in way.processes:
@@ -166,12 +200,12 @@ def one_round(way: Way, bed: Bed, seed: int, iterations: int) -> dict[str, Any]:
     return {"seed": seed, "seconds": seconds, "uplink_bytes": up}
 
 
-def compare(folder: Path, gradient: int) -> dict[str, Any]:
+def compare(ways: list[Way], folder: Path, gradient: int) -> dict[str, Any]:
     """Times and parameters of all ways, side by side."""
     import torch
 
     last, found = {}, {}
-    for way in WAYS:
+    for way in ways:
         file = folder / f"{way.name}.pt".replace(" ", "-")
         for process in way.processes:
             tell(process, f"save {file}")
@@ -186,17 +220,18 @@ def compare(folder: Path, gradient: int) -> dict[str, Any]:
             "ranks_differ_in": max(differ),
             "rounds": way.rounds,
         }
-    reference = last["gloo"]
+    first = ways[0].name
+    reference = last[first]
     for name, parameters in last.items():
         found[name] |= {
-            "differs_from_gloo_in": int((parameters != reference).sum()),
-            "most_from_gloo": float((parameters - reference).abs().max()),
+            f"differs_from_{first}_in": int((parameters != reference).sum()),
+            f"most_from_{first}": float((parameters - reference).abs().max()),
         }
     # A ring of four sends each byte of three quarters of it twice, over all links between leaves.
     bound = 2 * (HOSTS - 1) / HOSTS * gradient * 8 / (UPLINK_BPS * SPINES)
     same = torch.equal(last["weft ecmp"], last["weft ethereal"])
     close = all(torch.allclose(one, reference, rtol=1e-4, atol=1e-5) for one in last.values())
-    weft, gloo = found["weft ethereal"]["mean_s"], found["gloo"]["mean_s"]
+    weft, other = found["weft ethereal"]["mean_s"], found[first]["mean_s"]
     return {
         "torch": torch.__version__,
         "cluster": CLUSTER,
@@ -206,8 +241,8 @@ def compare(folder: Path, gradient: int) -> dict[str, Any]:
         "ways": found,
         "schemes_of_weft_agree_bitwise": same,
         "agree": same and close and not any(one["ranks_differ_in"] for one in found.values()),
-        "gloo_over_weft": gloo / weft,
-        "faster": weft < gloo,
+        f"{first}_over_weft": other / weft,
+        "faster": weft < other,
     }
 
 
@@ -217,12 +252,16 @@ def show(measured: dict[str, Any]) -> None:
         f"{measured['gradient_bytes'] / 1e6:.1f} MB of gradients, {HOSTS} ranks; a ring takes "
         f"{measured['bound_s']:.3f} s if all uplinks are full"
     )
-    print(f"{'':<14} {'mean':>8} {'median':>8} {'best':>8} {'worst':>8}   from gloo's parameters")
+    first = next(iter(measured["ways"]))
+    print(
+        f"{'':<14} {'mean':>8} {'median':>8} {'best':>8} {'worst':>8}   from {first}'s parameters"
+    )
     for name, way in measured["ways"].items():
         times = " ".join(f"{way[key]:8.3f}" for key in ("mean_s", "median_s", "best_s", "worst_s"))
-        where = f"{way['differs_from_gloo_in']} differ, at most {way['most_from_gloo']:.1e}"
+        most = way[f"most_from_{first}"]
+        where = f"{way[f'differs_from_{first}_in']} differ, at most {most:.1e}"
         print(f"{name:<14} {times}   {where}")
-    print(f"weft ethereal is {measured['gloo_over_weft']:.2f} times as fast as gloo")
+    print(f"weft ethereal is {measured[f'{first}_over_weft']:.2f} times as fast as {first}")
     print(f"parameters agree: {measured['agree']}")
 
 

@@ -32,6 +32,9 @@ def main() -> None:
     from torch import distributed
 
     torch.set_num_threads(1)
+    device = torch.device("cuda", 0) if job["backend"] == "nccl" else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     distributed.init_process_group(
         job["backend"],
         init_method=f"file://{job['meeting']}",
@@ -39,7 +42,7 @@ def main() -> None:
         world_size=job["ranks"],
         timeout=timedelta(seconds=60),
     )
-    training = Training(torch, job)
+    training = Training(torch, job, device)
     say({"gradient_bytes": training.gradient_bytes})
     for line in sys.stdin:
         word, rest = line.split()
@@ -53,8 +56,8 @@ def main() -> None:
 class Training:
     """A model and its data: the same at every rank but for the samples."""
 
-    def __init__(self, torch: Any, job: dict[str, Any]) -> None:
-        self._torch, self._rank = torch, job["rank"]
+    def __init__(self, torch: Any, job: dict[str, Any], device: Any) -> None:
+        self._torch, self._rank, self._device = torch, job["rank"], device
         torch.manual_seed(1)
         width = job["width"]
         model = torch.nn.Sequential(
@@ -63,7 +66,7 @@ class Training:
             torch.nn.Linear(width, width),
             torch.nn.ReLU(),
             torch.nn.Linear(width, width // 2),
-        )
+        ).to(device)
         self._samples = torch.Generator().manual_seed(job["rank"] + 100)
         self._shape = (job["samples"], width // 2)
         self.gradient_bytes = sum(4 * one.numel() for one in model.parameters())
@@ -73,12 +76,14 @@ class Training:
     def step(self) -> float:
         """One iteration; its seconds, from all ranks being there."""
         torch = self._torch
-        given = torch.randn(self._shape, generator=self._samples)
+        given = torch.randn(self._shape, generator=self._samples).to(self._device)
         torch.distributed.barrier()
         begun = time.perf_counter()
         self._optimiser.zero_grad()
         torch.nn.functional.mse_loss(self._model(given), given.sin()).backward()
         self._optimiser.step()
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
         return time.perf_counter() - begun
 
     def save(self, path: str) -> int:
@@ -88,7 +93,7 @@ class Training:
         first = own.clone()
         torch.distributed.broadcast(first, 0)
         if self._rank == 0:
-            torch.save(own, path)
+            torch.save(own.cpu(), path)
         return int((own.view(torch.int32) != first.view(torch.int32)).sum())
 
 

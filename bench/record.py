@@ -143,8 +143,11 @@ def tcp_congestion() -> str:
 
 
 def output_of(*command: str) -> str:
-    """What a command prints, without the line end."""
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    """What a command prints, without the line end; nothing where it is not installed."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        return ""
 
 
 def processor() -> str:

@@ -22,7 +22,7 @@ import polars as pl
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 DEMO = ("fig2", "fig3", "fig4-all-to-all-short", "fig4-ring-short", "fig4-ring-long")
-RUNS = {
+RUNS: dict[str, list[str | Path]] = {
     "demo": [*(EXPERIMENTS / f"ethereal-2024/{name}.toml" for name in DEMO)],
     "study-2025-quick": [EXPERIMENTS / "study-2025", "--quick"],
     "all-schemes": [EXPERIMENTS / "all-schemes", "--seeds", "1"],

@@ -26,13 +26,15 @@ import record
 from weft.testbed import system
 
 RECORDS = Path(__file__).parent / "records" / "sockets"
-OPERATIONS = ("all-reduce", "sendrecv", "all-to-all")
+OPERATIONS = {"all-reduce": "512KiB", "sendrecv": "128KiB", "all-to-all": "128KiB"}
+"""Longest messages of each, as NCCL has them."""
 RUNS = {"64KiB": 2000, "1MiB": 400, "64MiB": 12, "256MiB": 4}
 """Timed runs of each size."""
 WAYS: dict[str, tuple[list[str], Mapping[str, str]]] = {
     "plugin": ([], {}),
     "encrypted": ([], {"WEFT_ENCRYPT": "1"}),
-    "sockets": (["--over", "sockets"], {}),
+    # One a channel, as NCCL's own.
+    "sockets": (["--over", "sockets", "--connections", "1"], {}),
 }
 SIDES = ("left", "right")
 """The namespaces at the ends of the veth pair."""
@@ -81,7 +83,7 @@ class Ranks:
         """Run a command of all ranks; what the first one prints."""
         if self.link == "loopback":
             return together([command], variables)
-        return together(self._apart(command), {"WEFT_IFNAME": "=veth0"} | variables)
+        return together(self._apart(command), {"WEFT_IFNAME": "=veth0", **variables})
 
     def _apart(self, command: Sequence[str]) -> list[list[str]]:
         """The command of each rank: the first half of them is at one end of the veth pair."""
@@ -135,20 +137,8 @@ def once(
     """A row of `weft bench-net`, and the processor time of all its processes in seconds."""
     options, variables = WAYS[way]
     command = [sys.executable, "-m", "weft", "bench-net", "--json", "--op", operation, *options]
-    command += [
-        "--ranks",
-        str(ranks.count),
-        "-b",
-        size,
-        "-e",
-        size,
-        "-n",
-        str(runs),
-        "-w",
-        "2",
-        "-c",
-        "0",
-    ]
+    command += ["--chunk", OPERATIONS[operation], "--ranks", str(ranks.count)]
+    command += ["-b", size, "-e", size, "-n", str(runs), "-w", "2", "-c", "0"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = ranks.run(command, variables)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -160,7 +150,7 @@ def together(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) ->
     """Run all at once; what the first one prints."""
     processes = [
         subprocess.Popen(
-            command, env=os.environ | variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         for command in commands
     ]
@@ -173,7 +163,7 @@ def together(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) ->
 
 def best(row: Mapping[str, Any], way: str) -> float:
     """The best time of a way."""
-    return min(row[way]["seconds"])
+    return min(map(float, row[way]["seconds"]))
 
 
 def table(records: list[list[dict[str, Any]]]) -> str:
