@@ -225,8 +225,8 @@ nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under
 	WEFT_IFNAME==lo valgrind --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
 		$(TARGET)/nccl-driver $(PLUGIN) 1048576
 
-gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3; GPU_DIRECT=1: and an RDMA NIC)
-	$(PYTHON) tests/gpu/run.py $(PLUGIN) $(if $(GPU_DIRECT),--gpu-direct)
+gpu-test: plugin  ## real NCCL, up to four ranks on one GPU, through the plugin (needs a GPU, PyTorch in python3; GPU_DIRECT=1: and an RDMA NIC)
+	PYTHONPATH=python $(PYTHON) tests/gpu/run.py $(PLUGIN) $(if $(GPU_DIRECT),--gpu-direct)
 
 roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (some minutes; needs QEMU)
 	$(PYTHON) tests/roce/run.py
