@@ -147,6 +147,13 @@ fn mistakes_are_told() {
         line("spread", "0.5 is out of range; use 0 to 0.3")
     );
     assert_eq!(
+        told(&[("stragglers.factor", "2")]),
+        line(
+            "factor",
+            "is that of slow GPUs, and there are none; set share, count or ranks, or remove it"
+        )
+    );
+    assert_eq!(
         told(&[("stragglers.factro", "2")]),
         line("factro", "unknown key; did you mean \"factor\"?")
     );

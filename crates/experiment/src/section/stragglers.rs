@@ -18,6 +18,8 @@ pub(crate) const SUMMARY: &str = "GPUs that compute more slowly than others, and
 pub(crate) const SOURCE: &str =
     "MegaScale (2024), section 6.3: one machine in 200 takes 10 % longer";
 
+/// Which GPUs are slow: one of these.
+const SLOW: [&str; 3] = ["share", "count", "ranks"];
 const SHARE: Number = Number { min: 0.0, max: 1.0 };
 
 /// Reads `[stragglers]`.
@@ -26,6 +28,12 @@ pub(crate) fn read(r: &mut Reader<'_>) -> Result<Stragglers> {
     let factor = Number { min: 0.01, max: 1_000.0 };
     let meaning = "how many times as long slow GPUs take over a computation";
     let factor = r.get("factor", factor, Some(1.1), meaning)?;
+    let chosen = SLOW.iter().any(|key| r.has(key));
+    if r.has("factor") && !chosen && !r.is_rehearsal() {
+        let what =
+            "is that of slow GPUs, and there are none; set share, count or ranks, or remove it";
+        return Err(r.wrong("factor", what));
+    }
     let speed = speed(r)?;
     let jitter = Number { min: 0.0, max: 100.0 };
     let meaning = "every computation takes longer by up to this share of it, at random";
@@ -47,8 +55,8 @@ fn slow(r: &mut Reader<'_>) -> Result<Slow> {
     let count = r.get("count", most, Some(0), "or how many are")?;
     let meaning = "or which, by rank, numbered through all jobs (of patterns: hosts)";
     let ranks = r.get("ranks", Wholes, Some(Vec::new()), meaning)?;
-    let given = [("share", share > 0.0), ("count", count > 0), ("ranks", !ranks.is_empty())];
-    let mut given = given.iter().filter(|(_, is_given)| *is_given);
+    let given = SLOW.iter().zip([share > 0.0, count > 0, !ranks.is_empty()]);
+    let mut given = given.filter(|(_, is_given)| *is_given);
     if let (Some((one, _)), Some((other, _))) = (given.next(), given.next())
         && !r.is_rehearsal()
     {
