@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from conftest import Weft
+from conftest import Weft, start
 
 PLUGIN = Path(__file__).parents[1] / "python/weft/libnccl-net-weft.so"
 DRIVER = Path(__file__).parent / "nccl/driver.c"
@@ -52,7 +54,7 @@ def test_the_driver_notices_what_is_no_plugin(driver: Path, tmp_path: Path) -> N
 
 
 def test_only_tables_are_exported() -> None:
-    """Other symbols might hide somebody else's."""
+    """Other symbols might hide somebody else's; the last one is for benchmarks."""
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", PLUGIN], capture_output=True, text=True, check=True
     )
@@ -60,7 +62,7 @@ def test_only_tables_are_exported() -> None:
     network = {f"ncclNetPlugin_v{version}" for version in range(8, 13)}
     profiler = {f"ncclProfiler_v{version}" for version in range(3, 6)}
     tuner = {f"ncclTunerPlugin_v{version}" for version in range(4, 6)}
-    assert names == network | profiler | tuner
+    assert names == network | profiler | tuner | {"weft_merge_anywhere"}
 
 
 @pytest.mark.parametrize("over", ["plugin", "sockets"])
@@ -194,3 +196,16 @@ def test_a_rank_that_does_not_come_is_an_error(weft: Weft) -> None:
     done = weft("bench-net", "--over", "sockets", *meeting)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("ranks 1, 2 have not come")
+
+
+def test_ctrl_c_ends_a_size_that_takes_long(tmp_path: Path) -> None:
+    """Rank 0 reads the header's line before it is interrupted: it measures by then."""
+    size = ["-b", "64KiB", "-e", "64KiB", "-n", "10000000"]
+    running = start("bench-net", "--ranks", "2", "--over", "sockets", *size, cwd=tmp_path)
+    assert running.stdout is not None
+    while not running.stdout.readline().startswith("#"):
+        pass
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert running.returncode == 130

@@ -2,7 +2,7 @@
 
 use crate::network::{Handle, NetworkPlugin, Span};
 use crate::operation::{Channel, Operation};
-use crate::progress::{Buffers, IN_FLIGHT, Strand, run};
+use crate::progress::{ASKED, Buffers, IN_FLIGHT, Strand, run};
 use crate::{BenchError, data, meet::Meeting};
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
@@ -109,6 +109,7 @@ fn each_size<N: NetworkPlugin>(
     check: &dyn Fn() -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
     let (operation, chunk) = (plan.operation, chunk_of(plan));
+    let mut asked = Instant::now();
     for size in &plan.sizes {
         let mut count = size / size_of::<f32>();
         if operation.by_rank() {
@@ -117,6 +118,11 @@ fn each_size<N: NetworkPlugin>(
         let channels = operation.channels(rank, ranks, count, plan.channels, chunk);
         let mut one = |buffers: &mut Buffers| {
             let in_place = operation.in_place();
+            // Who interrupts a long size does not wait for its end.
+            if asked.elapsed() > ASKED {
+                asked = Instant::now();
+                check()?;
+            }
             #[expect(unsafe_code, reason = "the network has the buffers meanwhile")]
             // SAFETY: after an error they are left alone for good (`measure`).
             unsafe {

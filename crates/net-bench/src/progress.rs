@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub const IN_FLIGHT: usize = 8;
 /// Without any progress for so long the rest of the job is taken for dead.
 const STUCK: Duration = Duration::from_secs(120);
+/// How often it is asked whether to go on.
+pub(crate) const ASKED: Duration = Duration::from_millis(100);
 /// Rounds without progress before the thread sleeps between two.
 const PATIENCE: u32 = 200;
 
@@ -175,7 +177,7 @@ pub unsafe fn run<N: NetworkPlugin>(
                 STUCK.as_secs()
             )));
         }
-        if now - asked > Duration::from_millis(100) {
+        if now - asked > ASKED {
             asked = now;
             check()?;
         }
