@@ -147,15 +147,17 @@ impl Nics {
                 return Err(Failure::Usage(format!("device {number} is there twice")));
             }
         }
+        let merges_anywhere = MERGES_ANYWHERE.load(Ordering::Relaxed);
+        let unplaced = devices.first().filter(|first| first.pci_path.is_none() && !merges_anywhere);
+        if let Some(first) = unplaced {
+            return Err(Failure::Unplaced(first.name.clone()));
+        }
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.iter().position(|nic| nic.numbers == numbers) {
             return Ok((known as c_int, None));
         }
         if devices.is_empty() {
             return Err(Failure::Usage("no devices; name two or more".into()));
-        }
-        if devices[0].pci_path.is_none() && !MERGES_ANYWHERE.load(Ordering::Relaxed) {
-            return Err(Failure::Unplaced(devices.swap_remove(0).name));
         }
         Endpoint::can_merge(&endpoints(&devices))?;
         let nic = Arc::new(Nic::new(devices, numbers.to_vec()));
