@@ -177,6 +177,24 @@ def test_series_without_schemes() -> None:
     assert group(rows).series == ["ecmp, go-back-n", "ecmp, selective-repeat"]
 
 
+def test_a_bound_is_of_those_that_share_it() -> None:
+    """Where series have bounds of their own, each line tells its own, and no figure draws one."""
+    rows = [row("ecmp", 1, 1e-5), row("ecmp", 1, 4e-5)]
+    for one, collective, bound in zip(rows, ("all-gather", "broadcast"), (1e-5, 3e-5), strict=True):
+        one |= {"swept": {"workload.collective": collective}, "workload": collective}
+        one |= {"bound_s": bound}
+    table = tables.summarise(group(rows))
+    assert table.columns[:3] == ["CCT", "lower bound", "slowdown"]
+    assert [line.cells[1].text for line in table.sections[0].lines] == ["10.00 µs", "30.00 µs"]
+    assert "lower bound 2" not in tables.below(table)
+    assert "vs ecmp, all-gather" not in table.columns, "they are different jobs"
+    figure = metrics.completion_times(group(rows))
+    assert isinstance(figure.panels[0].plot, Bars)
+    assert not figure.panels[0].plot.bound
+    assert "bound" not in figure.caption
+    assert tables.summarise(group(TWO)).sections[0].bound == pytest.approx(1e-5)
+
+
 def test_bars_of_one_category_are_the_schemes() -> None:
     """With the bound across them and the interval of each."""
     figure = metrics.completion_times(group(TWO))

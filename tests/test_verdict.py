@@ -130,6 +130,17 @@ def test_a_loss_is_told_as_it_is_read(time: float, words: str) -> None:
     assert f". {words}" in text
 
 
+def test_different_jobs_have_no_best() -> None:
+    """The same job elsewhere, or in other steps, has one."""
+    few, many = rows("ecmp", [100, 101]), rows("reps", [200, 201])
+    for one in [*few, *many]:
+        one |= {"workload": "all-reduce", "size_bytes": 8, "payload_bytes": one["cct_s"]}
+    assert said(few, many).startswith("Best is ecmp")
+    for one in many:
+        one |= {"workload": "broadcast"}
+    assert not said(few, many)
+
+
 def test_several_cases_are_counted() -> None:
     """How often each is best, the largest distance from the bound, the largest loss."""
     text = said(

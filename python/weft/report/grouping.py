@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from weft._types import Row
+from weft.study import stats
 from weft.study.selection import combination
 from weft.study.store import text_of
 from weft.units import magnitude
@@ -65,6 +66,20 @@ class Grouping:
     def rows(self, category: Category, series: str) -> list[Row]:
         """The rows of a cell, empty if none finished."""
         return self.cells.get((category, series), [])
+
+    def bound(self, category: Category) -> float | None:
+        """The lower bound of a category, mean over seeds; None if not that of all its series."""
+        bounds: dict[int, float] = {}
+        for series in self.series:
+            for row in self.rows(category, series):
+                if bounds.setdefault(row["seed"], row["bound_s"]) != row["bound_s"]:
+                    return None
+        return stats.mean(list(bounds.values())).value
+
+    @property
+    def shares_bounds(self) -> bool:
+        """Whether the series of each category have one bound."""
+        return all(self.bound(category) is not None for category in self.categories)
 
     def sample(self, category: Category, series: str) -> Row | None:
         """The run that represents a cell where there is no mean: the same seed in all cells."""

@@ -1,10 +1,22 @@
-"""What kind of job runs are: it decides which columns and figures say most of them."""
+"""What kind of job runs are: which columns and figures say most of them, and what is compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from weft._types import Row
+
+
+def are_alike(rows: Iterable[Row]) -> bool:
+    """Whether all of these runs do the same work, wherever and in whatever steps."""
+    return len({_work(row) for row in rows}) < 2
+
+
+def _work(row: Row) -> tuple[str | None, int | None, int | None]:
+    """Not the algorithm and the placement: they are ways of doing it."""
+    size, payload = row.get("size_bytes"), row.get("payload_bytes")
+    # Where it is all payload it depends on both.
+    return row.get("workload"), row.get("ranks"), None if size == payload else size
 
 
 def are_jobs(rows: Sequence[Row]) -> bool:

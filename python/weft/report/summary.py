@@ -15,6 +15,7 @@ from weft._types import Row
 from weft.errors import replace_text
 from weft.report import verdict, views
 from weft.report.grouping import Category, Grouping
+from weft.report.usual_columns import against
 from weft.report.views import View
 from weft.study import averages
 from weft.study.check import Check
@@ -82,7 +83,7 @@ def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]
     """The completion time over that of the series that tables compare with."""
     category, series = cell
     base = grouping.rows(category, grouping.reference)
-    found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
+    found = against(rows, base)
     if found is None or series == grouping.reference:
         return {}
     surely = None if found.half is None else not found.includes(1.0)

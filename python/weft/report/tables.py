@@ -43,7 +43,8 @@ class Section:
     seeds: tuple[int, int]
     """The smallest and the largest number of seeds of a line."""
     bound: float | None
-    """Lower bound of the completion time, in seconds; None if lines are of several categories."""
+    """Lower bound of the completion time, in seconds; None where nothing finished, and where some
+    category has lines of several bounds: those are a column."""
     lines: list[Line]
     stalled: tuple[tuple[str, str], ...] = ()
     """Series of which runs stalled, and in how many seeds: what comes after the lines."""
@@ -135,7 +136,8 @@ def summarise(
     """
     titles = _titles(grouping, columns)
     everything = [row for cell in grouping.cells.values() for row in cell]
-    usual = columns_of(everything, grouping.series) if everything and not titles else []
+    shared = grouping.shares_bounds
+    usual = columns_of(grouping) if everything and not titles else []
     reference = grouping.reference if everything else ""
     sections = []
     for category in grouping.all_categories:
@@ -155,7 +157,7 @@ def summarise(
         ]
         rows = [row for group_rows in cells.values() for row in group_rows]
         seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
-        bound = stats.mean([row["bound_s"] for row in rows]).value
+        bound = grouping.bound(category) if shared else None
         hosts, ranks = rows[0]["hosts"], rows[0].get("ranks") or 0
         sections.append(Section(category, hosts, ranks, seeds, bound, lines, stalled))
     runs = sum(map(len, grouping.cells.values()))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from weft._types import Row
 from weft.report import column_text, job_kinds
-from weft.study import averages
+from weft.report.grouping import Grouping
+from weft.study import averages, stats
 from weft.units import format_bytes, format_count, format_time, significant, time_unit
 
 MINUS = "\N{MINUS SIGN}"
@@ -20,6 +21,8 @@ NOT_SIGNIFICANT = "n.s."
 """Follows a difference that may be chance."""
 OTHER_SEEDS = "other seeds"
 """Shown instead of a comparison with runs of other seeds."""
+OTHER_JOB = "other job"
+"""Shown instead of a comparison with runs of another workload."""
 NOTHING = "nothing"
 """What a scheme asks of switches or NICs that do all it needs as they are."""
 _OWN_UNIT = 1e-3
@@ -59,14 +62,16 @@ class Column:
     """Whether its cells are words."""
 
 
-def columns_of(rows: Sequence[Row], series: Sequence[str]) -> list[Column]:
-    """The columns for these rows, all of an experiment with such series."""
+def columns_of(grouping: Grouping) -> list[Column]:
+    """The columns for the rows of an experiment."""
+    rows = [row for cell in grouping.cells.values() for row in cell]
     communicate, compute = job_kinds.communicate_only(rows), job_kinds.compute(rows)
     own = [_BUSBW] if communicate else [_EXPOSED] if compute else []
     return [
         _ITERATION if compute else _CCT,
+        *([] if grouping.shares_bounds else [_BOUND]),
         _SLOWDOWN,
-        *([AGAINST] if len(series) > 1 else []),
+        *([AGAINST] if _are_compared(grouping) else []),
         *own,
         # In a job, nobody waits for the slowest of all its messages.
         Column(
@@ -85,6 +90,17 @@ def columns_of(rows: Sequence[Row], series: Sequence[str]) -> list[Column]:
     ]
 
 
+def _are_compared(grouping: Grouping) -> bool:
+    """Whether some series does what the reference does."""
+    first = grouping.reference
+    return any(
+        job_kinds.are_alike([*grouping.rows(category, one), *grouping.rows(category, first)])
+        for category in grouping.categories
+        for one in grouping.series
+        if one != first
+    )
+
+
 def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
     mean = averages.of("cct_s", rows)
     if mean.half is None:
@@ -100,15 +116,23 @@ def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
 
 def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
     """The mean of one over the mean of the other, minus one: means as in the table."""
+    if not job_kinds.are_alike([*rows, *base]):
+        return Cell(OTHER_JOB, math.inf)
     # No comparison with runs that took no time.
     if not any(row["cct_s"] for row in base):
         return Cell("", 0.0)
-    found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
+    found = against(rows, base)
     if found is None:
         return Cell(OTHER_SEEDS, math.inf)
     unsure = found.includes(1.0)
     text = _percent(100 * (found.value - 1), None if found.half is None else 100 * found.half)
     return Cell(f"{text} {NOT_SIGNIFICANT}" if unsure else text, 100 * (found.value - 1), unsure)
+
+
+def against(rows: Sequence[Row], base: Sequence[Row]) -> stats.Mean | None:
+    """The mean completion time over that of others; None if of other seeds, or of another job."""
+    is_fair = averages.same_seeds(rows, base) and job_kinds.are_alike([*rows, *base])
+    return averages.ratio("cct_s", rows, base) if is_fair else None
 
 
 def _percent(change: float, half: float | None) -> str:
@@ -175,6 +199,7 @@ _ITERATION = Column(
     "Time until the last rank has finished: mean over seeds, with the 95 % confidence interval",
     _completion,
 )
+_BOUND = Column("lower bound", "Lower bound of the completion time", _mean("bound_s", format_time))
 _SLOWDOWN = Column(
     "slowdown",
     "Completion time / lower bound (ratio of means); the bound follows from capacity and delays",

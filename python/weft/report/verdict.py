@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft._types import Loss, Needs, Row, Verdict, VerdictCase
+from weft.report import job_kinds
 from weft.report.grouping import Category, Grouping
-from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING
+from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING, against
 from weft.report.views import View
 from weft.study import averages, stats
 from weft.units import format_time, significant
@@ -27,7 +28,7 @@ _DOUBLE = 2.0
 
 @dataclass(frozen=True)
 class _Case:
-    """A combination of swept values in which two series or more ran."""
+    """A combination of swept values in which two series or more ran, all of the same job."""
 
     category: Category
     cells: Mapping[str, Sequence[Row]]
@@ -69,8 +70,7 @@ class _Case:
 
     def ratio(self, series: str) -> stats.Mean | None:
         """The completion time of a series over the best; None where they have other seeds."""
-        slow, fast = self.cells.get(series, ()), self.cells[self.best]
-        return averages.ratio("cct_s", slow, fast) if averages.same_seeds(slow, fast) else None
+        return against(self.cells.get(series, ()), self.cells[self.best])
 
 
 def of(view: View) -> Verdict | None:
@@ -106,7 +106,8 @@ def _cases(grouping: Grouping) -> Iterator[_Case]:
             for (where, series), count in grouping.stalled.items()
             if where == category
         }
-        if len({*present, *stalled}) > 1:
+        is_fair = job_kinds.are_alike(row for own in present.values() for row in own)
+        if is_fair and len({*present, *stalled}) > 1:
             # As `best_value` chooses: who stalls in some seeds is not the best of the others.
             ordered = sorted(present.items(), key=lambda item: (-len(item[1]), _time(item[1])))
             yield _Case(category, dict(ordered), grouping.reference, stalled)

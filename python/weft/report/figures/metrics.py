@@ -85,10 +85,10 @@ def completion_times(
     y = Axis(f"completion time [{unit}]", log=needs_log(values))
     iterations = job_kinds.compute([row for rows in grouping.cells.values() for row in rows])
     what = "Time of an iteration" if iterations else "Collective completion time"
-    caption = f"{what}, {_basis(grouping)}; the dashed line is the lower bound." + omitted_means(
-        grouping
-    )
-    measure = _Measure("cct_s", y, scale, lambda row: float(row["bound_s"]), marks or {})
+    level = _levels("cct_s", grouping)
+    bound = "; the dashed line is the lower bound" if level else ""
+    caption = f"{what}, {_basis(grouping)}{bound}." + omitted_means(grouping)
+    measure = _Measure("cct_s", y, scale, level, marks or {})
     return Figure("cct", "Completion time", caption, _panels(grouping, measure))
 
 
@@ -161,11 +161,13 @@ def _measure(
     scale, unit = column_text.unit_of(column, values)
     log = needs_log(values) and min(values) > 0
     y = Axis(column_text.axis_title(column, unit), log=log)
-    return _Measure(column, y, scale, _levels(column), marks)
+    return _Measure(column, y, scale, _levels(column, grouping), marks)
 
 
-def _levels(column: str) -> Callable[[Row], float] | None:
-    """The lower bound, for columns that are completion times in some unit."""
+def _levels(column: str, grouping: Grouping) -> Callable[[Row], float] | None:
+    """The lower bound, for completion times in some unit, where all series have the same."""
+    if not grouping.shares_bounds:
+        return None
     if column == "cct_s":
         return lambda row: float(row["bound_s"])
     if column == "normalised":
