@@ -14,7 +14,7 @@ from conftest import SMALL, Weft
 from weft._types import Row
 from weft.report import tables, verdict
 from weft.report.grouping import group
-from weft.report.usual_columns import MINUS
+from weft.report.usual_columns import AGAINST, MINUS
 from weft.report.views import View
 from weft.study.settings import Settings
 
@@ -151,8 +151,25 @@ def test_several_cases_are_counted() -> None:
         "Best of 2 cases: reps in 2, and there 30 % above the lower bound at most"
     )
     assert (
-        "ecmp takes longer in 2, significantly in 2 of 2, 38.2 ± 4.5 % at most (size 1MB)." in text
+        "ecmp takes longer in 2, significantly in 2 of 2, 38.2 % at most "
+        f"(size 1MB: reps vs ecmp {MINUS}27.6 ± 2.4 %)." in text
     )
+
+
+@pytest.mark.parametrize(
+    ("ecmp", "reps", "best"), [([100, 900], [10, 10], "reps"), ([10, 10], [100, 900], "ecmp")]
+)
+def test_the_verdict_is_as_sure_as_the_table(
+    ecmp: list[float], reps: list[float], best: str
+) -> None:
+    """Of a ratio and its inverse the interval of one may include no difference."""
+    cell = AGAINST.cell(rows("reps", reps), rows("ecmp", ecmp))
+    found = verdict.of(view(rows("ecmp", ecmp), rows("reps", reps)))
+    assert found is not None
+    assert (found["best"], found["significant"]) == (best, not cell.unsure)
+    assert bool(found["cases"][0]["equals"]) is cell.unsure
+    assert f"reps vs ecmp {cell.text.removesuffix(' n.s.')}, which is " in found["text"]
+    assert ("not told apart" in found["text"]) is cell.unsure
 
 
 def test_the_fields_of_one_case() -> None:

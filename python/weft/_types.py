@@ -29,7 +29,8 @@ class Loss(TypedDict):
     half_95: float | None
     """Half the width of the 95 % confidence interval of `loss`; None for one seed."""
     significant: bool | None
-    """Whether that interval leaves out zero; None for one seed, which does not tell."""
+    """Whether the table tells both apart: the interval of the best compared with this one (of this
+    one with the best, where that is the reference) leaves out zero. None for one seed."""
 
 
 class VerdictCase(Loss):

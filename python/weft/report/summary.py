@@ -15,7 +15,7 @@ from weft._types import Row
 from weft.errors import replace_text
 from weft.report import verdict, views
 from weft.report.grouping import Category, Grouping
-from weft.report.usual_columns import against
+from weft.report.usual_columns import against, is_significant
 from weft.report.views import View
 from weft.study import averages
 from weft.study.check import Check
@@ -86,14 +86,13 @@ def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]
     found = against(rows, base)
     if found is None or series == grouping.reference:
         return {}
-    surely = None if found.half is None else not found.includes(1.0)
     return {
         "against": {
             "reference": grouping.reference,
             "column": "cct_s",
             "ratio": found.value,
             "half_95": found.half,
-            "significant": surely,
+            "significant": is_significant(found),
         }
     }
 

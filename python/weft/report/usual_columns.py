@@ -135,6 +135,11 @@ def against(rows: Sequence[Row], base: Sequence[Row]) -> stats.Mean | None:
     return averages.ratio("cct_s", rows, base) if is_fair else None
 
 
+def is_significant(found: stats.Mean) -> bool | None:
+    """Whether a ratio is surely not one; None for one seed, which does not tell."""
+    return None if found.half is None else found.value != 1.0 and not found.includes(1.0)
+
+
 def _percent(change: float, half: float | None) -> str:
     """Signed, with two digits of the half width of its confidence interval."""
     off = half if half and half >= _SMALLEST else None

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from weft._types import Loss, Needs, Row, Verdict, VerdictCase
 from weft.report import job_kinds
 from weft.report.grouping import Category, Grouping
-from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING, against
+from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING, against, is_significant
 from weft.report.views import View
 from weft.study import averages, stats
 from weft.units import format_time, significant
@@ -53,7 +53,7 @@ class _Case:
         return [
             other
             for other, own in found.items()
-            if own is not None and (own.value == 1.0 or own.includes(1.0))
+            if own is not None and (own.value == 1.0 or self.is_sure(other) is False)
         ]
 
     @property
@@ -71,6 +71,25 @@ class _Case:
     def ratio(self, series: str) -> stats.Mean | None:
         """The completion time of a series over the best; None where they have other seeds."""
         return against(self.cells.get(series, ()), self.cells[self.best])
+
+    def pair(self, series: str) -> tuple[str, str]:
+        """The best and another in the order of the table: the reference second.
+
+        Intervals are of the first order: the other way round they may tell something else.
+        """
+        return (series, self.best) if self.best == self.reference else (self.best, series)
+
+    def is_sure(self, series: str) -> bool | None:
+        """Whether the table tells another from the best; None where it does not know."""
+        rows, base = (self.cells.get(one, ()) for one in self.pair(series))
+        found = against(rows, base)
+        return None if found is None else is_significant(found)
+
+    def compared(self, series: str) -> str:
+        """What the table says of both: `reps vs ecmp -27.6 ± 2.4 %`."""
+        one, other = self.pair(series)
+        cell = AGAINST.cell(self.cells[one], self.cells[other])
+        return f"{one} vs {other} {cell.text.removesuffix(f' {NOT_SIGNIFICANT}')}"
 
 
 def of(view: View) -> Verdict | None:
@@ -142,12 +161,11 @@ def _loss(case: _Case | None) -> Loss:
     found = case.ratio(case.loser)
     if found is None:
         return {"loser": case.loser, "loss": None, "half_95": None, "significant": None}
-    surely = None if found.half is None else _is_sure(found)
     return {
         "loser": case.loser,
         "loss": found.value - 1,
         "half_95": found.half,
-        "significant": surely,
+        "significant": case.is_sure(case.loser),
     }
 
 
@@ -205,14 +223,12 @@ def _told_losses(cases: Sequence[_Case]) -> Iterator[str]:
 def _told_most(cases: Sequence[_Case], lost: Sequence[tuple[_Case, stats.Mean]]) -> str:
     """Where the reference loses most."""
     reference = cases[0].reference
-    sure = sum(_is_sure(found) for _, found in lost)
+    sure = sum(case.is_sure(case.loser) is True for case, _ in lost)
     case, most = max(lost, key=lambda one: one[1].value)
     several = any(found.half is not None for _, found in lost)
     how = f"significantly in {sure} of {len(cases)}" if several else "with one seed each"
-    return (
-        f"{reference} takes longer in {len(lost)}, {how}, {_longer(most)} at most "
-        f"({case.category.label})"
-    )
+    where = case.category.label + (f": {case.compared(reference)}" if most.half else "")
+    return f"{reference} takes longer in {len(lost)}, {how}, {_longer(most)} at most ({where})"
 
 
 def _row(cases: Sequence[_Case], series: str) -> Row:
@@ -236,32 +252,25 @@ def _finished(case: _Case, series: str) -> str:
 
 
 def _told_ratio(case: _Case) -> str:
-    """How much longer one takes, and the comparison that the table has the other way round."""
-    loser, best, found = case.loser, case.best, case.ratio(case.loser)
+    """How much longer one takes, and what the table says of both."""
+    loser, found = case.loser, case.ratio(case.loser)
     if found is None:
         return f"{loser} ran under other seeds"
     if abs(found.value - 1) < _ALIKE:
         return f"{loser} takes as long"
-    told = f"{loser} takes {_longer(replace(found, half=None))}"
+    told = f"{loser} takes {_longer(found)}"
     told += " longer" if told.endswith("%") else ""
     if found.half is None:
         return f"{told}; one seed does not tell whether that is chance (--seeds 5)"
-    cell = AGAINST.cell(case.cells[best], case.cells[loser])
-    against = cell.text.removesuffix(f" {NOT_SIGNIFICANT}")
-    surely = "" if _is_sure(found) else "not "
-    return f"{told}, {best} vs {loser} {against}, which is {surely}significant"
+    surely = "" if case.is_sure(loser) else "not "
+    return f"{told}, {case.compared(loser)}, which is {surely}significant"
 
 
 def _longer(found: stats.Mean) -> str:
-    """A ratio with its interval: `41 ± 6 %`, or `2.5 ± 0.1 times as long`."""
-    times = found.value >= _DOUBLE
-    value, scale = (found.value, 1) if times else (100 * (found.value - 1), 100)
-    half = f" ± {significant(scale * found.half, 2)}" if found.half else ""
-    return f"{significant(value, 3)}{half} {'times as long' if times else '%'}"
-
-
-def _is_sure(found: stats.Mean) -> bool:
-    return found.half is not None and found.value != 1.0 and not found.includes(1.0)
+    """A ratio without its interval: `41.0 %`, or `2.50 times as long`."""
+    if found.value >= _DOUBLE:
+        return f"{significant(found.value, 3)} times as long"
+    return f"{significant(100 * (found.value - 1), 3)} %"
 
 
 def _known(value: float) -> float | None:
