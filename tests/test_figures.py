@@ -158,6 +158,17 @@ def test_groups_tell_series_x_and_facets() -> None:
     assert all(len(cell) == 1 for cell in grouping.cells.values())
 
 
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [("workload.size", ("1M", "4M", "16M")), ("fabric.link", ("100G", "200G", "1T"))],
+)
+def test_letters_alone_are_numbers(key: str, values: tuple[str, ...]) -> None:
+    """They go on the x axis, though nobody knows whether they are sizes or rates."""
+    grouping = group([row("ecmp", 1, 1e-5, **{key: value}) for value in values])
+    assert (grouping.series, grouping.x_key) == (["ecmp"], key)
+    assert list(grouping.numeric_x() or ()) == list(values)
+
+
 def test_named_x_wins() -> None:
     """`report.x` of the experiment decides where two keys are numeric."""
     rows = [
@@ -314,6 +325,7 @@ def test_axes_of_swept_keys_have_their_unit() -> None:
     assert axes.key_axis("fabric.delay", ["1us", "2us"]) == ("fabric.delay [µs]", ("1", "2"))
     sizes = ("64KB", "1MB")
     assert axes.key_axis("workload.size", sizes) == ("workload.size", sizes)
+    assert axes.key_axis("fabric.link", ["1G", "4G"]) == ("fabric.link", ("1G", "4G"))
     assert axes.key_axis("fabric.k", ["4", "8"]) == ("fabric.k", ("4", "8"))
     assert axes.key_axis("transport.rto", ["auto", "1ms"]) == ("transport.rto", ("auto", "1ms"))
     rows = [
@@ -345,6 +357,8 @@ def test_quantities_parse(text: str, value: tuple[float, str]) -> None:
     assert units.parse("ecmp") is None
     assert units.magnitude(True) is None
     assert [units.magnitude(one) for one in ("0.9", "4", 4, "4KB")] == [0.9, 4.0, 4.0, 4e3]
+    letters = [units.magnitude(one) for one in ("64K", "1.5M", "400G", "1 T", "M", "", "a1K")]
+    assert letters == [64e3, 1.5e6, 4e11, 1e12, None, None, None]
 
 
 @given(st.floats(1e-12, 1e4))

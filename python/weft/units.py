@@ -13,6 +13,7 @@ from weft import _native
 _TIME = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")]
 _RATE = [(1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "Kbps"), (1.0, "bps")]
+_LETTERS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _NUMBER = re.compile(r"\s*-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\s*")
 
 
@@ -22,7 +23,10 @@ def parse(text: str) -> tuple[float, str] | None:
 
 
 def magnitude(value: object) -> float | None:
-    """A swept value as a number to put on an axis, or None if it is a name."""
+    """A swept value as a number to put on an axis, or None if it is a name.
+
+    A letter alone, `400G`, counts as decimal: it may be of a rate or, as binary, of a size.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -32,7 +36,11 @@ def magnitude(value: object) -> float | None:
     if _NUMBER.fullmatch(value):
         return float(value)
     parsed = parse(value)
-    return parsed[0] if parsed else None
+    if parsed:
+        return parsed[0]
+    number, letter = value.strip()[:-1], value.strip()[-1:].upper()
+    is_number = letter in _LETTERS and _NUMBER.fullmatch(number)
+    return float(number) * _LETTERS[letter] if is_number else None
 
 
 def time_unit(values: Iterable[float]) -> tuple[float, str]:

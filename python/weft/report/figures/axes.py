@@ -34,7 +34,8 @@ LETTERS = 20
 """Of a line of a name of a bar or row."""
 
 Ends = tuple[float, float]
-_QUANTITY = re.compile(r"(-?[0-9][0-9.]*) ?([A-Za-z%]+)")
+# A letter alone is no unit.
+_QUANTITY = re.compile(r"(-?[0-9][0-9.]*) ?(?![KMGTkmgt]$)([A-Za-z%]+)")
 
 
 def key_axis(key: str, values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
