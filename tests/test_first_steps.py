@@ -202,7 +202,8 @@ def test_lists_are_readable_in_80_columns(kind: str) -> None:
     entries = getattr(api, kind)()
     text = listing.text(entries, 80)
     for option in (option for entry in entries for option in entry["options"]):
-        assert " ".join(option["meaning"].split()) in " ".join(text.split())
+        told = f"{listing._usage(option)} {option['meaning']}"
+        assert " ".join(told.split()) in " ".join(text.split())
     indents = [len(line) - len(line.lstrip()) for line in text.splitlines()]
     assert max(indents) <= 40
 

@@ -202,7 +202,7 @@ def _options(options: Sequence[CatalogueOption], width: int) -> list[str]:
     lines = []
     for usage, option in zip(usages, options, strict=True):
         first = f"    {usage}".ljust(column)
-        if len(first) > column:
+        if not first.endswith("  "):
             lines += _wrapped(usage, "    ", "        ", width)
             first = " " * column
         lines += _wrapped(_meaning(option), first, " " * column, width)
