@@ -210,12 +210,23 @@ def test_lists_are_readable_in_80_columns(kind: str) -> None:
 
 def test_what_has_to_be_given_is_explained_so(weft: Weft) -> None:
     """Of keys that stand for each other one; a table never."""
-    assert "  default  empty\n" in weft("explain", "fabric.nic").stdout
+    assert weft("explain", "fabric.nic").stdout.startswith("fabric.nic  (default empty)\n")
     assert "none: it has to be given" in weft("explain", "balance.scheme").stdout
     given = "none: one of tier, links, switches, planes has to be given"
     assert given in weft("explain", "failures.x.tier").stdout
     listed = weft("list", "sections", "[workload]").stdout
     assert "workload.file (required: one of pattern, collective," in listed
+
+
+@pytest.mark.parametrize("table", ["fabric.switch", "fabric.nic", "fabric.server", "workload"])
+def test_a_section_is_explained_by_its_keys(weft: Weft, table: str) -> None:
+    """Also where it is a key of another section."""
+    found = [one["name"] for one in json.loads(weft("explain", table, "--json").stdout)]
+    sections = weft("explain").stdout.split("\n")
+    (count,) = (line.split()[1] for line in sections if line.split()[:1] == [table])
+    inside = [name for name in found if name.rpartition(".")[0] == table]
+    assert len(inside) == int(count)
+    assert [*(name for name in found if name == table), *inside] == found
 
 
 @pytest.mark.parametrize("key", ["workload.size", '"workload.size"', "failures", "failures.x.lost"])

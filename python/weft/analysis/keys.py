@@ -74,7 +74,7 @@ def _options() -> Iterator[tuple[CatalogueEntry, CatalogueOption]]:
 
 
 def find(text: str, keys: Sequence[Key]) -> list[Key]:
-    """The keys that a text means: one by its name, all of a section, or all with such an end.
+    """The keys that a text means: one by its name with those in it, or all with such an end.
 
     Of a key that is swept, `sweep.X`, what sweeps it and itself.
     """
@@ -82,11 +82,9 @@ def find(text: str, keys: Sequence[Key]) -> list[Key]:
     if tuple(wanted[:2]) == _JOBS and len(wanted) > 3:
         wanted = ["workload", *wanted[3:]]
     exact = [key for key in keys if _matches(key.name.split("."), wanted)]
-    if exact:
-        return exact
     inside = [key for key in keys if _matches(key.section.split("."), wanted)]
-    if inside:
-        return inside
+    if exact or inside:
+        return [*exact, *inside]
     below = [key for key in keys if _matches(key.name.split(".")[: len(wanted)], wanted)]
     ending = [key for key in keys if key.name.split(".")[-len(wanted) :] == wanted]
     return below or ending or _under_any(text, keys)
