@@ -144,7 +144,9 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
         return Err(UnitError(format!("{name} {text:?} has no unit: write \"{number}{usual}\"")));
     }
     let letter = || letters.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
-    let Some((_, scale)) = units.iter().find(|(known, _)| *known == unit).or_else(letter) else {
+    // The Greek letter looks the same.
+    let spelt = if unit == "\u{3bc}s" { "\u{b5}s" } else { unit };
+    let Some((_, scale)) = units.iter().find(|(known, _)| *known == spelt).or_else(letter) else {
         let unknown = format!("{name} {text:?} has an unknown unit {unit:?}");
         let meant = units.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
         return Err(UnitError(match meant {

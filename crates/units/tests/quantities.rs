@@ -30,6 +30,8 @@ fn decimal_and_binary_sizes_differ() {
     assert_eq!(parse_size("64MB"), Ok(64_000_000));
     assert_eq!(parse_size("64MiB"), Ok(67_108_864));
     assert_eq!(parse_time("1.5us"), Ok(Time::ns(1500)));
+    assert_eq!(parse_time("1.5\u{b5}s"), Ok(Time::ns(1500)));
+    assert_eq!(parse_time("1.5\u{3bc}s"), Ok(Time::ns(1500)));
     assert_eq!(parse_rate("0.4Tbps"), Ok(Rate::gbps(400)));
 }
 
