@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import signal
@@ -243,6 +244,51 @@ def test_traces_travel_with_the_files_of_all_ranks(tmp_path: Path) -> None:
     assert set(moved.values()) == {str(there / place) for place in needed if "gpt.1" not in place}
     said = f"{moved['trace']} is empty"
     assert files.as_named(said, there, files.folders(needed)) == f"{tmp_path}/gpt.0.et is empty"
+
+
+def test_files_of_ranks_that_differ_in_numbers_travel(tmp_path: Path) -> None:
+    """Of a trace and of its execution traces; a file of messages is alone."""
+    there = ("kineto_0.json", "kineto_12.json", "host7.json", "host8.json", "all_1.csv")
+    for name in (*there, "kineto_a.json", "host.json", "all_2.csv"):
+        (tmp_path / name).touch()
+    jobs = {
+        "a": {
+            "trace": str(tmp_path / "kineto_12.json"),
+            "execution_trace": str(tmp_path / "host7.json"),
+        },
+        "b": {"file": str(tmp_path / "all_1.csv")},
+    }
+    needed = files.needed(sweeps.specs({}, 1, workload={"jobs": jobs}))
+    assert {path.name for path in needed.values()} == set(there)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_worker_with_other_files_simulates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
+) -> None:
+    """Where not all ranks of a trace have come, say: the run would be another one."""
+    programme = {"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5}]}
+    for rank in range(2):
+        (tmp_path / f"job_{rank}.json").write_text(json.dumps(programme))
+    experiment = {
+        "fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "workload": {"trace": str(tmp_path / "job_0.json")},
+        "balance": {"scheme": "ecmp"},
+    }
+    (spec,) = inputs.from_dict(experiment).runs
+    needed = files.needed([spec])
+    monkeypatch.setattr(worker, "_folder", lambda *_: tmp_path / "there")
+    come = list(needed.items())[: 2 if same else 1]
+    worker.keep_files({place: path.read_bytes() for place, path in come})
+    task = worker.Task(spec["key"], json.dumps(spec["experiment"]), spec["seed"])
+    chunk = worker.Chunk(
+        "sweep", worker.code_version(), [task], None, 1, False, files.folders(needed)
+    )
+    (done,) = worker.simulate(chunk).runs
+    assert (done.packed is not None) == same
+    if not same:
+        assert isinstance(done.error, ExperimentError)
+        assert "are not the same on the worker; run it again" in str(done.error)
 
 
 SBATCH = """#!/bin/sh

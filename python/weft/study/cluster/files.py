@@ -14,14 +14,22 @@ from typing import Any
 
 from weft._types import RunSpec
 
-_KEYS = ("file", "trace", "process_groups", "placement_file")
-"""Keys of `[workload]`, and of its jobs, that say where a file lies."""
+_OF_RANKS = ("trace", "execution_trace")
+_KEYS = ("file", *_OF_RANKS, "process_groups", "placement_file")
+"""Keys of `[workload]`, and of its jobs, that say where a file lies; of a trace each rank may have
+one."""
 
 
 def needed(runs: Iterable[RunSpec]) -> dict[str, Path]:
     """The files that runs read: where each goes on a worker, and where it is."""
-    named = {name for spec in runs for _, _, name in _names(spec["experiment"])}
-    return {_place(path): path for name in sorted(named) for path in _files(Path(name))}
+    named = {
+        (name, key in _OF_RANKS) for spec in runs for _, key, name in _names(spec["experiment"])
+    }
+    return {
+        _place(path): path
+        for name, of_ranks in sorted(named)
+        for path in (_files(Path(name)) if of_ranks else [Path(name)])
+    }
 
 
 def folders(needed: Mapping[str, Path]) -> dict[str, str]:
@@ -53,12 +61,18 @@ def _names(experiment: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, st
 
 
 def _files(path: Path) -> list[Path]:
-    """The files that a name stands for: of `gpt.0.et` and of `gpt` those of all ranks."""
+    """The files that a trace may have: the content of the named one tells the core which it has.
+
+    Those whose names differ in numbers only, and of `gpt.0.et` and of `gpt` those of all ranks.
+    """
     stem = re.sub(r"\.[0-9]+\..*$", "", path.name)
+    of_ranks = re.escape(stem) + r"\.[0-9]+\..+"
+    if path.is_file() and path.name == stem:
+        of_ranks = r"(?!)"
+    alike = "[0-9]+".join(map(re.escape, re.split("[0-9]+", path.name)))
+    names = re.compile(f"{alike}|{of_ranks}")
     beside = sorted(path.parent.glob("*")) if path.parent.is_dir() else []
-    ranks = re.compile(re.escape(stem) + r"\.[0-9]+\..+")
-    of_ranks = [one for one in beside if ranks.fullmatch(one.name)]
-    return [path] if path.is_file() and path.name == stem else of_ranks or [path]
+    return [one for one in beside if names.fullmatch(one.name) and one.is_file()] or [path]
 
 
 def _place(path: Path) -> str:

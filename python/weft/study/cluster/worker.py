@@ -160,7 +160,7 @@ def _one(task: Task, chunk: Chunk, sweep: _Sweep) -> Done:
 def _outcome(task: Task, chunk: Chunk, sweep: _Sweep) -> Packed:
     experiment = task.experiment
     if chunk.folders:
-        experiment = json.dumps(files.moved(json.loads(experiment), _folder()))
+        experiment = _with_files(task)
     outcome = _native.run(
         experiment,
         task.seed,
@@ -171,6 +171,24 @@ def _outcome(task: Task, chunk: Chunk, sweep: _Sweep) -> Packed:
     )
     outcome["warnings"] = [_as_named(text, chunk) for text in outcome["warnings"]]
     return pack(outcome, chunk.with_tables)
+
+
+def _with_files(task: Task) -> str:
+    """The experiment with its files where they are here, which are the same as at its sweep.
+
+    Raises:
+        ExperimentError: They are not: the run would be another one.
+    """
+    moved = files.moved(json.loads(task.experiment), _folder())
+    # A key stands for what files contain, not for where they lie.
+    alone = json.dumps({**moved, "sweep": {"seeds": [task.seed]}})
+    here = json.loads(_native.expand(alone, "json", "experiment", []))["runs"]
+    if [spec["key"] for spec in here] != [task.key]:
+        raise ExperimentError(
+            "the files that it names are not the same on the worker; run it again, without --on "
+            "if that stays so"
+        )
+    return json.dumps(moved)
 
 
 def _as_named(text: str, chunk: Chunk) -> str:
