@@ -516,6 +516,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ("slurm:queue=batch,cores=2", "no memory of a job; add cores=16,memory=32GB"),
         ("slurn:queue=batch", 'did you mean "slurm"?; or write HOST:PORT of a Dask scheduler'),
         ("slurm:queue", "no key and value; write --on key=value"),
+        (
+            "tls://127.0.0.1:1",
+            "no certificates for TLS; name them in Dask's configuration: ca-file",
+        ),
     ],
 )
 def test_wrong_places_take_one_line(small: Path, weft: Weft, on: str, said: str) -> None:

@@ -57,12 +57,20 @@ def opened(place: Place, jobs: int | None, threads: int | None) -> Iterator[Disp
 def _connected(distributed: Any, there: Any, place: Place) -> Any:
     try:
         return distributed.Client(there, timeout=_ANSWERS_S, set_as_default=False, name="weft")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         why = " ".join(str(error).split())
         raise ExperimentError(
             f"--on {place.text}: no scheduler answers there ({why}); "
             "start one with dask scheduler, and workers with dask worker HOST:PORT"
         ) from None
+    except TypeError as error:
+        # What Dask raises for tls:// without certificates.
+        if not place.kind.startswith("tls://"):
+            raise
+        raise ExperimentError(
+            f"--on {place.text}: there are no certificates for TLS; name them in Dask's "
+            "configuration: ca-file, client.cert and client.key of distributed.comm.tls"
+        ) from error
 
 
 @contextmanager
