@@ -327,6 +327,17 @@ def test_slurm_jobs_are_submitted_and_cancelled(tmp_path: Path) -> None:
     assert len((tmp_path / "cancelled").read_text().split()) == 1
 
 
+@pytest.mark.slow
+def test_local_workers_do_not_wait_for_memory() -> None:
+    """Nobody would free it: near its limit a worker of Dask takes no work."""
+    from dask import config
+
+    place = places.Place("local", {"workers": "1"}, "")
+    with places.opened(place, None, None) as dispatcher:
+        (pause,) = dispatcher._client.run(config.get, "distributed.worker.memory.pause").values()
+    assert pause is False
+
+
 REFUSES = """#!/bin/sh
 echo "sbatch: error: invalid partition specified: batch" >&2
 exit 1
@@ -516,6 +527,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ("slurm:queue=batch,cores=2", "no memory of a job; add cores=16,memory=32GB"),
         ("slurn:queue=batch", 'did you mean "slurm"?; or write HOST:PORT of a Dask scheduler'),
         ("slurm:queue", "no key and value; write --on key=value"),
+        ("slurm:cores=2,memory=32", "memory = '32' is not a size with a unit; write 4GB"),
+        ("local:memory=4", "memory = '4' is not a size with a unit; write 4GB"),
+        ("local:memory=200MB", "'200MB' is too little for a process; give it at least 256MB"),
+        ("local:workers=1,workers=2", "workers is given twice; remove one of them"),
         (
             "tls://127.0.0.1:1",
             "no certificates for TLS; name them in Dask's configuration: ca-file",

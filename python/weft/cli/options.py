@@ -308,16 +308,20 @@ def place(text: str | None) -> Place | None:
     """Where `--on` says that simulations run."""
     if text is None:
         return None
+    from weft import ExperimentError
     from weft.study.cluster.places import KINDS, Place
     from weft.study.fields import suggestion
 
     kind, _, rest = text.partition(":")
     if kind in KINDS:
-        return Place(kind, dict(pair("--on", part) for part in split(rest)), text)
+        given: dict[str, str] = {}
+        for key, value in (pair("--on", part) for part in split(rest)):
+            if key in given:
+                raise ExperimentError(f"--on {text}: {key} is given twice; remove one of them")
+            given[key] = value
+        return Place(kind, given, text)
     if re.search(r":\d+$", text):
         return Place(text, {}, text)
-    from weft import ExperimentError
-
     raise ExperimentError(
         f"--on {text}: {suggestion(kind, KINDS)}; or write HOST:PORT of a Dask scheduler"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import logging
+import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from weft.study.fields import suggestion
 
 _ANSWERS_S = 10
 """Seconds for a scheduler to answer for the first time."""
+_LEAST_MEMORY = 256_000_000
+"""Bytes for a worker on this machine: alone it has about 140 MB."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,8 @@ def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, A
             raise ExperimentError(f"--on {place.text}: {what}")
         try:
             found[key] = keys[key](text)
-        except ValueError:
-            what = f"{key} = {text!r} is not a number from 1 on; correct it"
+        except ValueError as error:
+            what = f"{key} = {text!r} is {error}"
             raise ExperimentError(f"--on {place.text}: {what}") from None
     return found
 
@@ -126,10 +129,29 @@ def _needed(module: str, place: Place) -> Any:
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise ValueError
+        raise ValueError("not a number from 1 on; correct it")
     return number
+
+
+def _memory(text: str) -> str:
+    """As Dask reads it, but a number alone, which it takes for bytes."""
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+ *([kMGTP]i?B?|B)", text, re.IGNORECASE):
+        raise ValueError("not a size with a unit; write 4GB, for example")
+    return text
+
+
+def _local_memory(text: str) -> str:
+    """What a process needs for itself is refused: Dask would start it again for ever."""
+    from dask.utils import parse_bytes
+
+    if text == "auto":
+        return text
+    if parse_bytes(_memory(text)) < _LEAST_MEMORY:
+        least = f"{_LEAST_MEMORY // 1_000_000}MB"
+        raise ValueError(f"too little for a process; give it at least {least}")
+    return text
 
 
 def _list(text: str) -> list[str]:
@@ -156,6 +178,8 @@ def _local(distributed: Any, given: dict[str, Any], threads: int | None) -> tupl
         n_workers=given.get("workers", max(1, _native.cores() // (threads or 1))),
         threads_per_worker=threads or 1,
         memory_limit=given.get("memory", "auto"),
+        # A process near its limit would wait for memory for ever; one above it is ended.
+        config={"distributed.worker.memory.pause": False},
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
         preload=[worker.__name__],
@@ -178,7 +202,7 @@ def _kubernetes(operator: Any, given: dict[str, Any], _: int | None) -> tuple[An
 
 
 KINDS: Mapping[str, Kind] = {
-    "local": Kind("distributed", {"workers": _count, "memory": str}, _local),
+    "local": Kind("distributed", {"workers": _count, "memory": _local_memory}, _local),
     "slurm": Kind(
         "dask_jobqueue",
         {
@@ -186,7 +210,7 @@ KINDS: Mapping[str, Kind] = {
             "queue": str,
             "account": str,
             "cores": _count,
-            "memory": str,
+            "memory": _memory,
             "walltime": str,
             "processes": _count,
             "interface": str,
