@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -134,6 +135,10 @@ def test_load_gives_what_the_command_line_wrote(weft: Weft, small: Path, tmp_pat
         assert loaded.warnings == simulated.warnings
     with pytest.raises(package.ExperimentError, match="no results there"):
         package.load(tmp_path / "nowhere")
+    # Tables alone are enough, and nothing is written.
+    shutil.rmtree(tmp_path / "out" / "runs")
+    assert_frame_equal(package.load(tmp_path / "out").runs, simulated.runs)
+    assert not (tmp_path / "out" / "runs").exists()
 
 
 def test_a_notebook_shows_the_table(small: Path) -> None:

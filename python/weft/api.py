@@ -215,7 +215,7 @@ def load(directory: str | os.PathLike[str]) -> Result:
         runs=kept.runs,
         timing=kept.timing,
         **{name: getattr(kept, name).collect() for name in store.TABLES},
-        warnings=_odd(kept.study, store.DirectoryStore(path)),
+        warnings=_odd(kept.study, store.DirectoryStore(path, read_only=True)),
         summary=described[0] if len(described) == 1 else {"experiments": described},
         _study=kept.study,
     )

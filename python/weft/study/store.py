@@ -131,9 +131,11 @@ class DirectoryStore:
 
     keeps_tables = True
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
         self._runs = directory / "runs"
-        self._runs.mkdir(parents=True, exist_ok=True)
+        # Before anything is simulated: who cannot write there is told now.
+        if not read_only:
+            self._runs.mkdir(parents=True, exist_ok=True)
 
     def has(self, key: str) -> bool:
         """Whether the run has finished."""
