@@ -135,6 +135,8 @@ def test_load_gives_what_the_command_line_wrote(weft: Weft, small: Path, tmp_pat
         assert loaded.warnings == simulated.warnings
     with pytest.raises(package.ExperimentError, match="no results there"):
         package.load(tmp_path / "nowhere")
+    with pytest.raises(package.ExperimentError, match="not a directory; name the -o"):
+        package.load(tmp_path / "out" / "runs.parquet")
     # Tables alone are enough, and nothing is written.
     shutil.rmtree(tmp_path / "out" / "runs")
     assert_frame_equal(package.load(tmp_path / "out").runs, simulated.runs)

@@ -81,6 +81,11 @@ def test_what_does_not_belong_together_is_refused(weft: Weft, tmp_path: Path) ->
     done = weft("merge", "one", "three", "-o", "out")
     assert done.returncode == 2
     assert "error: three: no results there" in done.stderr
+    done = weft("merge", "one", "one/study.json", "-o", "out")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: one/study.json: not a directory; name the -o directory of a finished run\n"
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -266,6 +266,10 @@ def saved(directory: Path) -> Study:
         raise ExperimentError(
             f"{directory}: no results there (no {_FILE}); name the -o directory of a finished run"
         ) from None
+    except NotADirectoryError:
+        raise ExperimentError(
+            f"{directory}: not a directory; name the -o directory of a finished run"
+        ) from None
     except (ValueError, LookupError, TypeError):
         raise ExperimentError(
             f"{directory}: {_FILE} is damaged; repeat the command that made it"
