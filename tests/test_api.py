@@ -332,6 +332,12 @@ def test_trace_info_equals_the_command_line(weft: Weft) -> None:
     roofline = package.trace_info(file, peak_tflops=900, memory_gb_s=3350)
     words = ("--peak-tflops", "900", "--memory-gb-s", "3350", "--json")
     assert roofline.document == json.loads(weft("trace", "info", file, *words).stdout)
+    groups = file.with_name("gpt.json")
+    assert package.trace_info(file, process_groups=groups).document == found.document
+    with pytest.raises(
+        package.ExperimentError, match="process_groups: a value of type object; use"
+    ):
+        package.trace_info(file, process_groups=object())
     assert 0 < roofline.document["compute_s"] < found.document["compute_s"]
     with pytest.raises(package.ExperimentError, match="nothing"):
         package.trace_info("nothing.et")

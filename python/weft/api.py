@@ -190,8 +190,9 @@ def trace_info(
         ExperimentError: It cannot be read.
     """
     from weft.analysis import trace_info
+    from weft.study import inputs
 
-    told = [(key, json.dumps(value)) for key, value in options.items()]
+    told = [(key, inputs.as_json(value, key)) for key, value in options.items()]
     return TraceInfo(trace_info.info(Path(file), told, _count("ranks", ranks)))
 
 

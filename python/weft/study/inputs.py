@@ -90,19 +90,26 @@ def from_dict(
     quick: bool = False,
 ) -> Experiment:
     """The experiment in a dict of the same shape as a TOML file."""
+    text = as_json(experiment, source, indent=2)
+    key = _not_finite(json.loads(text))
+    if key is not None:
+        raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
+    return _expand(text, "json", source, overrides, seeds, quick)
+
+
+def as_json(value: object, source: str, indent: int | None = None) -> str:
+    """What a Python caller gave, for the core; `source` names it in errors.
+
+    Raises:
+        ExperimentError: JSON has nothing for it.
+    """
     try:
-        text = json.dumps(experiment, indent=2, default=_plain)
-    except ExperimentError:
-        raise
+        return json.dumps(value, indent=indent, default=_plain)
     except (TypeError, ValueError) as error:
         # Keys that are tuples, a dict that holds itself.
         raise ExperimentError(
             f"{source}: {str(error).rstrip('.')}; use numbers, strings, lists, dicts"
         ) from None
-    key = _not_finite(json.loads(text))
-    if key is not None:
-        raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
-    return _expand(text, "json", source, overrides, seeds, quick)
 
 
 def from_workload(
@@ -316,6 +323,4 @@ def _plain(value: object) -> Any:
         return value.tolist()
     if isinstance(value, tuple | set | range):
         return list(value)
-    raise ExperimentError(
-        f"experiment: a value of type {type(value).__name__}; use numbers, strings, lists, dicts"
-    )
+    raise TypeError(f"a value of type {type(value).__name__}")
