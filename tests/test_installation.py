@@ -33,6 +33,7 @@ def test_version_says_commit_and_features(weft: Weft) -> None:
 
 def test_doctor_names_what_is_missing_and_the_mend(weft: Weft, tmp_path: Path) -> None:
     """With a PATH on which nothing is, everything that is a program is missing."""
+    assert "one object per part" in weft("doctor", "--help").stdout
     everything = json.loads(weft("doctor", "--json").stdout)
     assert everything[0]["part"] == "simulator"
     assert everything[0]["state"] == "works"

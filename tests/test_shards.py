@@ -62,6 +62,10 @@ def test_merged_shards_know_who_stalled(weft: Weft, tmp_path: Path) -> None:
         assert weft("run", "stalls.toml", *shard).returncode == 1
     done = weft("merge", "part1", "part2", "-o", "out", "--no-report", "-q")
     assert "\necmp: stalled (2 of 2 seeds)\n" in done.stdout
+    # To run them again would not help: they are not missing.
+    assert done.returncode == 1
+    told = [line.partition(": ")[2][:19] for line in done.stderr.splitlines()]
+    assert told == ["stalls ecmp seed 1:", "stalls ecmp seed 2:"]
 
 
 def test_what_does_not_belong_together_is_refused(weft: Weft, tmp_path: Path) -> None:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json as json_
 import textwrap
+from typing import Annotated
 
-from weft.cli import options, terminal
+import typer
+
+from weft.cli import terminal
 
 
-def doctor(json: options.Json = False) -> int:
+def doctor(
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array, one object per part.")
+    ] = False,
+) -> int:
     """Say what of Weft works on this machine, and what to install for the rest.
 
     Only the simulator is needed to simulate, compare and plan; each other line says what needs it.

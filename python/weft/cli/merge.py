@@ -43,8 +43,8 @@ def merge(
       weft merge one/ two/ -o out/                       what weft run -o out/ would have left
 
     \b
-    Exit status: 0 all runs are there, 1 some are missing (the command for them is told), 2 bad
-    input, such as results of different experiments or versions.
+    Exit status: 0 all runs are there, 1 some stalled, or are missing (the command for them is
+    told), 2 bad input, such as results of different experiments or versions.
     """
     from weft.cli import simulations
     from weft.cli.terminal import note
@@ -54,6 +54,9 @@ def merge(
     merged = merging.merge(directories, output)
     for flaw in merged.flaws:
         note(f"warning: {flaw}; left out")
+    stalls = merged.stalls()
+    for stall in stalls:
+        note(f"stalled: {stall}")
     compared = merged.study.command.startswith("weft compare ")
     given = simulations.Options(
         *(output, None, None, json, not no_report, quiet, summary), verdict=compared
@@ -63,4 +66,4 @@ def merge(
     if missing:
         total = len({spec["key"] for spec in merged.study.runs()})
         note(f"{missing} of {total} runs are missing; to run them: {merged.study.command}")
-    return 1 if missing else 0
+    return 1 if missing or stalls else 0

@@ -27,9 +27,17 @@ class Merged:
     """What is wrong with runs that were left out, each with its directory."""
 
     def missing(self) -> int:
-        """The number of runs that are in none of the directories."""
+        """The number of runs that are in none of the directories, and have not stalled."""
         keys = {spec["key"] for spec in self.study.runs()}
-        return sum(not self.store.has(key) for key in keys)
+        return sum(not self.store.has(key) for key in keys - self.study.stalled.keys())
+
+    def stalls(self) -> list[str]:
+        """The runs that have stalled, each with what waits for what."""
+        runs = {spec["key"]: spec for spec in self.study.runs()}
+        why = self.study.stalled
+        return [
+            f"{self.study.name_of(spec)}: {why[key]}" for key, spec in runs.items() if key in why
+        ]
 
 
 def merge(directories: Sequence[Path], output: Path) -> Merged:
