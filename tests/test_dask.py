@@ -262,24 +262,43 @@ def test_files_of_ranks_that_differ_in_numbers_travel(tmp_path: Path) -> None:
     assert {path.name for path in needed.values()} == set(there)
 
 
+def _job_of_ranks(folder: Path, ranks: int) -> dict[str, Any]:
+    """An experiment with a trace that has a file for each rank."""
+    programme = {"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5}]}
+    for rank in range(ranks):
+        (folder / f"job_{rank}.json").write_text(json.dumps(programme))
+    return {
+        "fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "workload": {"trace": str(folder / "job_0.json")},
+        "balance": {"scheme": "ecmp"},
+    }
+
+
+def test_workers_keep_no_files_of_other_commands(tmp_path: Path) -> None:
+    """They would be further ranks of a trace of the same name."""
+    with _in_threads() as cluster:
+        for ranks in (2, 1):
+            (spec,) = inputs.from_dict(_job_of_ranks(tmp_path, ranks)).runs
+            place = places.Place(cluster.scheduler_address, {}, "")
+            with places.opened(place, None, None) as dispatcher:
+                parallelism = Parallelism(elsewhere=lambda made=dispatcher: made)
+                kept = store.RowStore()
+                assert execute([spec], kept, parallelism, Silent()).done == 1
+            (tmp_path / "job_1.json").unlink(missing_ok=True)
+        (one,) = cluster.workers.values()
+        assert not any((Path(one.local_directory) / "weft").iterdir())
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_a_worker_with_other_files_simulates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
 ) -> None:
     """Where not all ranks of a trace have come, say: the run would be another one."""
-    programme = {"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5}]}
-    for rank in range(2):
-        (tmp_path / f"job_{rank}.json").write_text(json.dumps(programme))
-    experiment = {
-        "fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
-        "workload": {"trace": str(tmp_path / "job_0.json")},
-        "balance": {"scheme": "ecmp"},
-    }
-    (spec,) = inputs.from_dict(experiment).runs
+    (spec,) = inputs.from_dict(_job_of_ranks(tmp_path, 2)).runs
     needed = files.needed([spec])
     monkeypatch.setattr(worker, "_folder", lambda *_: tmp_path / "there")
     come = list(needed.items())[: 2 if same else 1]
-    worker.keep_files({place: path.read_bytes() for place, path in come})
+    worker.keep_files("sweep", {place: path.read_bytes() for place, path in come})
     task = worker.Task(spec["key"], json.dumps(spec["experiment"]), spec["seed"])
     chunk = worker.Chunk(
         "sweep", worker.code_version(), [task], None, 1, False, files.folders(needed)

@@ -16,6 +16,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Protocol, Self
@@ -170,6 +171,12 @@ class Dispatcher:
             # What made the sweep end may go on: it has been told already.
             return
 
+    def close(self) -> None:
+        """Have the workers remove what was sent for this command."""
+        if self._files:
+            with suppress(OSError, ExperimentError):  # Who is gone has no files.
+                self._run(worker.drop_files, self._sweep, on=self._members)
+
     def __enter__(self) -> Self:
         return self
 
@@ -240,7 +247,8 @@ class Dispatcher:
         """Send files that experiments name."""
         if not contents:
             return
-        for address, error in self._run(worker.keep_files, contents, on=members).items():
+        kept = self._run(worker.keep_files, self._sweep, contents, on=members)
+        for address, error in kept.items():
             if error is not None:
                 why = f"cannot keep files of the experiment: {_one_line(error)}"
                 raise ClusterError(errno.EIO, why, address)

@@ -51,8 +51,11 @@ def opened(place: Place, jobs: int | None, threads: int | None) -> Iterator[Disp
     kind = KINDS.get(place.kind)
     with _started(kind, place, threads) if kind else _nothing(place.kind) as (there, supply):
         client = _connected(distributed, there, place)
+        dispatcher = Dispatcher(client, jobs, threads, supply)
         try:
-            yield Dispatcher(client, jobs, threads, supply)
+            yield dispatcher
+            # Not after an error, such as a scheduler that is gone: then workers do when they end.
+            dispatcher.close()
         finally:
             client.close()
 

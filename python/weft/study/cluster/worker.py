@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -128,19 +129,27 @@ def states(sweep: str) -> dict[str, State]:
     return {key: state for key, state in found.items() if state is not None}
 
 
-def keep_files(contents: Mapping[str, bytes], dask_worker: Any = None) -> None:
+def keep_files(sweep: str, contents: Mapping[str, bytes], dask_worker: Any = None) -> None:
     """Write files that experiments name, by their path in `_folder`; Dask gives the worker."""
     for name, content in contents.items():
-        path = _folder(dask_worker) / name
+        path = _folder(sweep, dask_worker) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
 
-def _folder(dask_worker: Any = None) -> Path:
-    """Where files are kept until the worker ends; within a task the worker is known."""
+def drop_files(sweep: str, dask_worker: Any = None) -> None:
+    """Remove the files of a sweep that is over."""
+    shutil.rmtree(_folder(sweep, dask_worker), ignore_errors=True)
+
+
+def _folder(sweep: str, dask_worker: Any = None) -> Path:
+    """Where files of a sweep are kept; within a task the worker is known.
+
+    Others may have other files of the same name, and more ranks of a trace.
+    """
     from distributed import get_worker
 
-    return Path((dask_worker or get_worker()).local_directory) / "weft"
+    return Path((dask_worker or get_worker()).local_directory) / "weft" / sweep
 
 
 def _one(task: Task, chunk: Chunk, sweep: _Sweep) -> Done:
@@ -160,7 +169,7 @@ def _one(task: Task, chunk: Chunk, sweep: _Sweep) -> Done:
 def _outcome(task: Task, chunk: Chunk, sweep: _Sweep) -> Packed:
     experiment = task.experiment
     if chunk.folders:
-        experiment = _with_files(task)
+        experiment = _with_files(task, _folder(chunk.sweep))
     outcome = _native.run(
         experiment,
         task.seed,
@@ -173,13 +182,13 @@ def _outcome(task: Task, chunk: Chunk, sweep: _Sweep) -> Packed:
     return pack(outcome, chunk.with_tables)
 
 
-def _with_files(task: Task) -> str:
-    """The experiment with its files where they are here, which are the same as at its sweep.
+def _with_files(task: Task, folder: Path) -> str:
+    """The experiment with its files in a folder here, which are the same as at its sweep.
 
     Raises:
         ExperimentError: They are not: the run would be another one.
     """
-    moved = files.moved(json.loads(task.experiment), _folder())
+    moved = files.moved(json.loads(task.experiment), folder)
     # A key stands for what files contain, not for where they lie.
     alone = json.dumps({**moved, "sweep": {"seeds": [task.seed]}})
     here = json.loads(_native.expand(alone, "json", "experiment", []))["runs"]
@@ -192,7 +201,7 @@ def _with_files(task: Task) -> str:
 
 
 def _as_named(text: str, chunk: Chunk) -> str:
-    return files.as_named(text, _folder(), chunk.folders) if chunk.folders else text
+    return files.as_named(text, _folder(chunk.sweep), chunk.folders) if chunk.folders else text
 
 
 def _for_others(error: BaseException, chunk: Chunk) -> Exception:
