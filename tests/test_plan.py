@@ -677,6 +677,35 @@ def test_bundles_in_three_tiers_are_planned_through_segments() -> None:
         make.of(place, EXCHANGE, "ecmp")
 
 
+@pytest.mark.parametrize(
+    ("bundles", "dead"),
+    [
+        ({"links_per_pair": 2}, "leaf-0 <-> pod-0-agg-1#1"),
+        ({"links_per_pair": 3}, "leaf-0 <-> pod-0-agg-1#1"),
+        ({"core_links_per_pair": 2}, "pod-0-agg-0 <-> core-0#1"),
+    ],
+)
+def test_live_members_stand_in_for_dead_ones_on_the_way_down(
+    bundles: dict[str, int], dead: str
+) -> None:
+    """No path names them; what does not add up is found out."""
+    counts = {"pods": 2, "leaves": 2, "aggs": 2, "cores": 2, "hosts_per_leaf": 2}
+    place = {
+        "fabric": {"topology": "clos", "tiers": 3, **counts, **bundles},
+        "failures": {"dead": {"kind": "down", "links": [dead]}},
+    }
+    plan = make.of(place, EXCHANGE, "ethereal")
+    verify.verify(plan)
+    lower, upper = dead.partition("#")[0].split(" <-> ")
+    links, loads = plan["links"]["link"], plan["steps"][0]["loads"]
+    one, other = (links.index(f"{upper} -> {lower}{member}") for member in ("", "#1"))
+    assert loads[one] > loads[other] == 0
+    loads[other] += 1
+    loads[one] -= 1
+    with pytest.raises(ExperimentError, match=rf"{upper} -> {lower}\S* (carries|is dead)"):
+        verify.verify(plan)
+
+
 def test_plans_of_several_schemes_are_compared(weft: Weft, tmp_path: Path) -> None:
     """A line each, the best first; with `-o` a directory each, and as JSON the plans themselves."""
     (tmp_path / "cluster.toml").write_text(CLUSTER_IN_SHORT)

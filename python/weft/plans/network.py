@@ -89,6 +89,21 @@ class Network:
             loads += total(column[here], pieces["bytes"][here], len(loads))
         return loads
 
+    def stand_in(self, loads: Numbers, said: Numbers) -> Numbers:
+        """`loads`, with what is on dead members of bundles on live ones, in parts as `said`.
+
+        Between pods no path names the member down. If the one that is meant is dead, the switch
+        takes a live one by its hash. What does not add up stays.
+        """
+        loads = loads.copy()
+        for upper, lower in np.argwhere(self.members > 1):
+            bundle = self.between[upper, lower] + np.arange(self.members[upper, lower])
+            dead = self.capacities[bundle] == 0
+            more = said[bundle] - loads[bundle]
+            if loads[bundle[dead]].any() and not more.sum() and (more[~dead] >= 0).all():
+                loads[bundle] = said[bundle]
+        return loads
+
     def stands(self, links: Numbers) -> NDArray[np.bool_]:
         """Whether links carry anything, both ways: else their switches have no rules for them."""
         alive = self.capacities > 0

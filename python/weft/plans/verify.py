@@ -162,6 +162,7 @@ def _step(
     said = np.asarray(step["loads"], dtype=np.int64)
     if len(said) != len(loads):
         raise ExperimentError(f"{where}: {len(said)} loads for {len(loads)} links")
+    loads = net.stand_in(loads, said)
     wrong = np.flatnonzero(said != loads)
     if len(wrong):
         link = int(wrong[0])
@@ -235,6 +236,9 @@ def _members(
     path, port, to = pieces["path"][near], pieces["source_port"][near], b[near]
     above, member = net.above[a[near], path >> 8], path & 0xFF
     members = net.members[above, to]
+    taken = net.between[above, to] + member
+    for bad in np.flatnonzero(net.capacities[taken] == 0)[:1]:
+        raise ExperimentError(f"{where}: {net.names[taken[bad]]} is dead and carries payload")
     told = table[to, port].astype(np.int64)
     # Where ports were hashed to another switch, that has no rule for them.
     ruled = (members > 1) & (told >= 0) & (net.above[to, told] == above)
