@@ -123,6 +123,13 @@ def test_a_plugin_that_tells_no_sizes_is_measured(
     assert json.loads(done.stdout)["wrong"] > 0
 
 
+def test_a_plugin_in_this_folder_is_that_file(weft: Weft, tmp_path: Path) -> None:
+    """The loader looks for names without a slash elsewhere."""
+    (tmp_path / "libmine.so").symlink_to(PLUGIN)
+    done = weft("bench-net", "--plugin", "./libmine.so", *SMALL)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

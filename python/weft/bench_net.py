@@ -97,9 +97,12 @@ def run(options: Options, rank: int | None, rendezvous: str | None) -> int:
     if not 4 <= chunk <= _LARGEST_CHUNK:
         raise ExperimentError(f"--chunk {options.chunk}: use 4B to {_LARGEST_CHUNK >> 30}GiB")
     plugin = None if options.sockets else (options.plugin or PLUGIN)
-    if plugin is not None and not plugin.is_file():
-        hint = "give --plugin FILE" if options.plugin else "`make plugin` builds Weft's"
-        raise ExperimentError(f"--plugin {plugin}: there is no such file; {hint}")
+    if plugin is not None:
+        if not plugin.is_file():
+            hint = "give --plugin FILE" if options.plugin else "`make plugin` builds Weft's"
+            raise ExperimentError(f"--plugin {plugin}: there is no such file; {hint}")
+        # A name without a slash is looked for among the system's libraries.
+        plugin = plugin.absolute()
     if rank is None:
         _use_loopback()
     if plugin == PLUGIN:
