@@ -216,3 +216,28 @@ def test_ctrl_c_ends_a_size_that_takes_long(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=30)
     assert running.returncode == 130
+
+
+def test_ranks_that_wait_in_vain_are_ended(tmp_path: Path) -> None:
+    """One is killed, one is stopped: the first says so, and nobody waits for --wait."""
+    sizes = ["-b", "8K", "-e", "64M", "-f", "8192", "-n", "1000"]
+    bench = start("bench-net", "--ranks", "3", *sizes, "--wait", "300", cwd=tmp_path)
+    children = Path(f"/proc/{bench.pid}/task/{bench.pid}/children")
+    others: list[int] = []
+    try:
+        assert bench.stdout is not None
+        while bench.stdout.readline().startswith("#"):
+            pass
+        others = [int(one) for one in children.read_text().split()]
+        os.kill(others[1], signal.SIGSTOP)
+        os.kill(others[0], signal.SIGKILL)
+        _, said = bench.communicate(timeout=20)
+    finally:
+        bench.kill()
+        bench.wait()
+        for one in others:
+            if Path(f"/proc/{one}").exists():
+                os.kill(one, signal.SIGKILL)
+    assert bench.returncode == 1
+    assert len(others) == 2
+    assert said.splitlines()[-1].startswith("error: rank 0: ")

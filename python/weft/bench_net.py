@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ _LARGEST = 1 << 34
 """Bytes of a collective: more is a slip of the finger."""
 _LARGEST_CHUNK = 1 << 30
 """Bytes of a message: what version 8 can express."""
+
+_GRACE_S = 1.0
+"""For other ranks to say what is wrong, where one has failed."""
 
 _REDUCING = {"all-reduce", "reduce-scatter"}
 _COLUMNS = "#{:>12} {:>13} {:>7} {:>7} {:>7} {:>9} {:>7} {:>7} {:>7}"
@@ -132,21 +136,37 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
             )
             for rank in range(1, options.ranks)
         ]
+        patience_s = 0.0
         try:
             status = _one(options, 0, rendezvous, plugin, measured, chunk)
-            status = max([status, *(other.wait(options.patience_s) for other in others)])
-        except subprocess.TimeoutExpired:
-            print("error: a rank did not end in time", file=sys.stderr)
-            status = 1
+            # Others may wait in vain for a rank that has failed, since it lives on as their parent.
+            patience_s = _GRACE_S if status else options.patience_s
         finally:
-            for other in others:
-                if other.poll() is None:
-                    other.terminate()
-                    other.wait()
+            late = _end(others, patience_s)
+        if late and not status:
+            print(f"error: {', '.join(late)} did not end in time", file=sys.stderr)
+        # Those that a signal has ended have negative ones.
+        codes = [other.returncode for other in others]
+        status = max([status, *(code if code >= 0 else 1 for code in codes)])
         # What is wrong with the input all ranks say: then this one's line was enough.
         said.seek(0)
         sys.stderr.write(said.read().decode(errors="replace"))
         return status
+
+
+def _end(others: list[subprocess.Popen[bytes]], patience_s: float) -> list[str]:
+    """Wait for ranks that long in all, then end those that are left, and name them."""
+    until = time.monotonic() + patience_s
+    late = []
+    for rank, other in enumerate(others, start=1):
+        try:
+            other.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            # A process that is stopped heeds nothing else.
+            other.kill()
+            other.wait()
+            late.append(f"rank {rank}")
+    return late
 
 
 @dataclass
