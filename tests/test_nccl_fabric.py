@@ -80,6 +80,7 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--schemes", "ethereall"), "no such scheme"),
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
+        (("--env", "WEFT_CHECKSUM=5"), '--env: WEFT_CHECKSUM: "5": is not known; use one of'),
         (("--env", "WEFT_LOG=debug"), "--env: WEFT_LOG: the test bed sets it itself"),
         (("--mute", "spine-9"), "--mute: spine-9 is no switch; there are leaf-0"),
         (
@@ -241,6 +242,14 @@ def test_a_killed_rank_ends_the_job_with_a_word(weft: Weft, bed: Path) -> None:
         assert f"rank {rank}: " in run["error"]
     assert "1 ranks ended without a report" in run["error"]
     assert run["wrong"] == 0
+
+
+@needs_bed
+def test_what_the_plugin_says_of_an_error_is_told(weft: Weft, bed: Path) -> None:
+    """Its result is a number; why is in its log."""
+    words = ("--schemes", "ethereal", "--seeds", "1", "-n", "1", "--size", "64KiB")
+    (run,) = measured(weft, bed, *words, "--env", "WEFT_OPTIONS=x=1", status=1)["runs"]
+    assert "rank 0: init of the plugin returned ncclSystemError (2); WEFT_OPTIONS: " in run["error"]
 
 
 @needs_bed

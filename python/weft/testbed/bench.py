@@ -145,7 +145,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "seeds": list(range(1, options.seeds + 1)),
         "schemes": schemes,
         "measurement": measurement,
-        "environment": dict(_variables(options.environment)),
+        "environment": _variables(options.environment),
         "plugin": str(plugin.resolve()),
         "failure": asdict(failure) if failure else None,
         "heal": options.heal if failure else None,
@@ -158,7 +158,8 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
     }
 
 
-def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found = {}
     known = [
         option["key"]
         for entry in api.variables()
@@ -175,7 +176,12 @@ def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
             raise ExperimentError(
                 f"--env: {name}: no such variable; {fields.suggestion(name, known)}"
             )
-        yield name, value
+        found[name] = value
+    try:
+        rank_processes.check_variables(found)
+    except ExperimentError as error:
+        raise ExperimentError(f"--env: {error}") from None
+    return found
 
 
 def _kill(options: Options) -> tuple[int | None, int]:

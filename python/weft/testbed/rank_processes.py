@@ -20,6 +20,11 @@ from weft.testbed import system
 
 OWN = ("WEFT_STATS", "WEFT_LOG")
 """Variables of the plugin that each rank sets itself."""
+_OF_HOST = (
+    *("WEFT_CONFIG", "WEFT_PATHS", "WEFT_SCHEME", "WEFT_OPTIONS"),
+    *("WEFT_HOST", "WEFT_IFNAME", "WEFT_BACKEND", "WEFT_RDMA_DEVICE"),
+)
+"""Those whose values are right or wrong by a host's interfaces and the cluster."""
 
 _CONTROL = "control"
 """The namespace between the control ports of all hosts."""
@@ -122,6 +127,34 @@ class Ranks:
             yield json.loads(path.read_text())
 
 
+def check_variables(given: dict[str, str]) -> None:
+    """Refuse values that no rank could have, whatever its host is.
+
+    Raises:
+        ExperimentError: Variable and mend.
+    """
+    before = dict(os.environ)
+    alone = {name: value for name, value in given.items() if name not in _OF_HOST}
+    try:
+        _set_variables({**alone, "WEFT_IFNAME": "=lo"})
+        _native.check_environment()
+    finally:
+        _set_variables({name: text for name, text in before.items() if name.startswith("WEFT_")})
+
+
+def _set_variables(values: dict[str, str]) -> None:
+    """Give this process these variables of Weft, and no others."""
+    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+        del os.environ[name]
+    os.environ.update(values)
+
+
+def _with_reason(error: str, said: str) -> str:
+    """An error with what the plugin has said of it, of which its own result is only a number."""
+    reason = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("NET/")]
+    return error.replace("NCCL's log says why", reason[-1]) if reason else error
+
+
 def _rank(
     rank: int, hosts: Sequence[Host], namespace: str, what: Measurement, folder: Path, parent: int
 ) -> None:
@@ -129,10 +162,10 @@ def _rank(
     os.nice(_AHEAD)
     system.enter(namespace)
     statistics = folder / f"{rank}.statistics.json"
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
-        del os.environ[name]
-    os.environ.update(what.environment, WEFT_STATS=str(statistics), WEFT_LOG="error")
+    _set_variables({**what.environment, "WEFT_STATS": str(statistics), "WEFT_LOG": "error"})
     report: dict[str, Any] = {"rank": rank, "rows": []}
+    said = folder / f"{rank}.said"
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
     try:
         _native.bench_net(
             rank=rank,
@@ -154,7 +187,7 @@ def _rank(
             row=report["rows"].append,
         )
     except (RuntimeError, ExperimentError) as error:
-        report["error"] = str(error)
+        report["error"] = _with_reason(str(error), said.read_text(errors="replace"))
     except BaseException as error:  # noqa: BLE001 - the parent reports it.
         report["error"] = f"unexpected {internal_errors.describe(error)}"
     if statistics.exists():
