@@ -106,6 +106,9 @@ def test_sockets_have_more_ports_to_listen_at() -> None:
     assert (of(SMALL).protocol, of(SMALL).ports) == ("udp", 1)
     assert of(SMALL, cluster={"protocol": "tcp"}).ports == 64
     assert of(SMALL, cluster={"protocol": "tcp", "ports": 8}).ports == 8
+    high = of(SMALL, cluster={"port": 65500})
+    with pytest.raises(ExperimentError, match="64 of tcp from 65500 on end above 65535; use 65472"):
+        cluster.for_protocol(high, "tcp")
     written = cluster.as_json(of(SMALL))
     older = {key: written[key] for key in written if key not in ("protocol", "ports")}
     assert cluster.from_json(json.loads(json.dumps(older))) == of(SMALL)

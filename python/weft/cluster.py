@@ -27,6 +27,7 @@ FIRST_PORT, LAST_PORT = 0xC000, 0xFFFF
 KEYS: tuple[str, ...] = tuple(_native.cluster_keys())
 """All keys of `[cluster]`."""
 
+_LAST_PORT = 65535
 _REMAKE = "make the plan again with weft plan"
 
 
@@ -189,10 +190,19 @@ def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) 
 
 
 def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
-    """The cluster for another protocol, with its default number of destination ports."""
+    """The cluster for another protocol, with its default number of destination ports.
+
+    Raises:
+        ExperimentError: They end above the last port that there is.
+    """
     if cluster.protocol == protocol:
         return cluster
     ports = _native.cluster_ports(protocol)
+    if cluster.port + ports - 1 > _LAST_PORT:
+        raise ExperimentError(
+            f"cluster.port: {ports} of {protocol} from {cluster.port} on end above {_LAST_PORT}; "
+            f"use {_LAST_PORT - ports + 1} at most"
+        )
     return dataclasses.replace(cluster, protocol=protocol, ports=ports)
 
 
