@@ -220,6 +220,8 @@ def test_what_it_would_cost_is_simulated(weft: Weft, small: Path) -> None:
     assert (free["targets"][0]["linear"], found[-1]["targets"][0]["linear"]) == (False, True)
     assert found[-1]["targets"][0]["ports"] < 50
     assert "a target" in weft("discover", "wide.toml", "--simulate", "").stdout
+    assert cost("", "--seed", "3") == cost("seed=3") == cost("seed=3", "--seed", "2")
+    assert cost("", "--seed", "3") != cost("")
 
 
 WIDE = """
@@ -587,6 +589,13 @@ def test_a_standing_bed_is_discovered_planned_and_run(
         (("small.toml", "--simulate", "burst=-3"), "burst: -3 is out of range; use 0 to 4"),
         (("small.toml", "--simulate", "lost=2"), "lost: 2 is out of range; use 0 to 1"),
         (("small.toml", "--simulate", "per-second=nan"), "per-second: nan is out of range"),
+        *(
+            (
+                ("small.toml", "--simulate", "", *option),
+                f"{option[0]}: does nothing with --simulate",
+            )
+            for option in (("--report",), ("--over", "x"), ("--protocol", "tcp"), ("--paths",))
+        ),
         (("small.toml", "--from", ","), "--from: names none; write --from A,B or leave it out"),
         (
             ("small.toml", "--over", "false"),

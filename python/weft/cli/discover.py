@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 _ROCE = 4791
 _PORTS = 4
 """Source ports of a path, where no job says how many."""
+_OF_SURVEYS = ("--protocol", "--port", "--output", "--over", "--report", "--fresh", "--paths")
+"""Options that do nothing where no host looks."""
 
 
 def discover(
+    context: typer.Context,
     cluster: Annotated[
         Path | None,
         typer.Argument(
@@ -128,7 +131,8 @@ def discover(
             metavar="KEY=VALUE,...",
             help="Send nothing: say what it would cost a host of the cluster (with --job: all of "
             "them), by the same survey over simulated switches. hash=mixed (or crc32, xor, "
-            "toeplitz, ...), burst=6, per-second=1 (0: no limit), silent=0, lost=0.0, seed=1.",
+            "toeplitz, ...), burst=6, per-second=1 (0: no limit), silent=0, lost=0.0, "
+            "seed=1 (or --seed).",
         ),
     ] = None,
     report: Annotated[
@@ -208,6 +212,7 @@ def discover(
     ends = (options.names("--from", source), options.names("--to", to))
     needs = _needs(cluster, named, job, scheme, ports_per_path)
     if simulate is not None:
+        options.refuse(context, _OF_SURVEYS, "--simulate, which sends nothing")
         return _simulate(named, ends, simulate, rules, needs, json)
     failed: list[str] = []
     if over is None or cluster is None or named is None:
@@ -296,7 +301,7 @@ def _simulate(
 
     if cluster is None:
         raise ExperimentError("--simulate: needs a cluster file; name one")
-    answers = simulate.switches(switches)
+    answers = simulate.switches(switches, rules["seed"])
     rules = {**rules, "seed": answers["seed"]}
     pairs = _pairs(cluster, ends, job, everyone=True)
     if job is None:

@@ -45,13 +45,13 @@ _FEWEST = 4
 """Hosts that are simulated at least."""
 
 
-def switches(text: str) -> dict[str, Any]:
-    """Read `hash=crc32,per-second=10`.
+def switches(text: str, seed: int = 1) -> dict[str, Any]:
+    """Read `hash=crc32,per-second=10`; `seed` is that of texts that name none.
 
     Raises:
         ExperimentError: A key is not known, or its value is no number, or out of range.
     """
-    given = dict(DEFAULTS)
+    given = {**DEFAULTS, "seed": str(seed)}
     for part in (one.strip() for one in text.split(",")):
         key, equals, value = part.partition("=")
         if part and (not equals or key not in DEFAULTS):
