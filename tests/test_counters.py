@@ -380,7 +380,15 @@ def test_bad_sources_take_one_line(words: list[str], complaint: str) -> None:
     [
         ("none.json", None, "none.json: no such file"),
         ("junk.json", "{", "junk.json: no statistics of Weft's NCCL plugin"),
-        ("other.json", '[{"device": 1}]', "other.json: no statistics of Weft's NCCL plugin"),
+        *(
+            ("other.json", text, "other.json: no statistics of Weft's NCCL plugin")
+            for text in (
+                '[{"device": 1}]',
+                '{"device": "x"}',
+                '[{"device": "x", "address": 5, "starved": 0, "paths": []}]',
+                '[{"device": "x", "address": null, "starved": "0", "paths": []}]',
+            )
+        ),
     ],
 )
 def test_files_that_are_none_take_one_line(

@@ -10,10 +10,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from weft.errors import ExperimentError
@@ -31,7 +32,17 @@ _ADDRESS = re.compile(
     r"(?:http://)?(?P<host>\[[0-9a-fA-F:]+\]|[^\s:/]+):(?P<first>\d{1,5})(?:-(?P<last>\d{1,5}))?"
     r"(?:/|/metrics|/statistics\.json)?"
 )
-_COUNTS = ("bytes", "time_outs", "re_routes", "reconnects", "open")
+_DEVICE: dict[str, tuple[type, ...]] = {
+    **{"device": (str,), "address": (str, NoneType), "paths": (list,)},
+    **{"starved": (int,), "starved_why": (str, NoneType), "strangers": (int,), "damaged": (int,)},
+}
+"""What every device has."""
+_LATER = ("starved_why", "strangers", "damaged")
+"""What those of older plugins have not."""
+_PATH: dict[str, tuple[type, ...]] = {
+    **{"peer": (str,), "path": (str, NoneType), "port": (int,)},
+    **dict.fromkeys(("bytes", "time_outs", "re_routes", "reconnects", "open"), (int,)),
+}
 """What every path has."""
 
 
@@ -142,13 +153,22 @@ def _file(path: Path) -> Answer:
 def _parsed(source: str, at: float, text: bytes) -> Answer:
     try:
         devices = json.loads(text)
-        for device in devices:
-            _ = device["device"], device["address"], device["starved"]
-            for path in device["paths"]:
-                _ = path["peer"], path["path"], path["port"], [path[name] + 0 for name in _COUNTS]
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
+        devices = None
+    if not isinstance(devices, list) or not all(map(_is_device, devices)):
         return Missing(source, "no statistics of Weft's NCCL plugin")
     return Reading(source, at, devices)
+
+
+def _is_device(found: Any) -> bool:
+    return _has(found, _DEVICE) and all(_has(path, _PATH) for path in found["paths"])
+
+
+def _has(found: Any, keys: Mapping[str, tuple[type, ...]]) -> bool:
+    return isinstance(found, dict) and all(
+        isinstance(found[key], kinds) if key in found else key in _LATER
+        for key, kinds in keys.items()
+    )
 
 
 Source = Address | File
