@@ -23,6 +23,8 @@ UNWRAP = 0xFE04
 """The function of a leaf that takes the outer header off."""
 _LINKS = IPv6Network("fd57:6566:7400::/48")
 """Addresses of links: a /127 each, by its number."""
+_UNICAST = tuple(map(IPv6Network, ("2000::/3", "fc00::/7", "5f00::/16")))
+"""Where blocks may be: global unicast, unique local, and the one for segments (RFC 9602)."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,10 @@ def _network(block: str) -> IPv6Network:
         net = None
     if net is None or net.prefixlen != 32:
         raise ExperimentError(f"--srv6-block: {block!r} is no IPv6 prefix of 32 bits; use {BLOCK}")
+    if not any(map(net.subnet_of, _UNICAST)):
+        raise ExperimentError(
+            f"--srv6-block: {block} is neither global unicast nor unique local; use {BLOCK}"
+        )
     return net
 
 
