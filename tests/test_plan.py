@@ -619,6 +619,8 @@ def test_options_that_would_do_nothing_are_refused(tmp_path: Path, weft: Weft) -
         (("plan", "--verify", "--scheme", "ethereal"), "--scheme: does nothing with --verify"),
         (("plan", "--verify", "--workload", "x"), "--job: does nothing with --verify"),
         (("plan", "--hosts-for", "mori", "--seed", "1"), "--seed: does nothing with a plan that"),
+        (("plan/plan.json",), "plan/plan.json: is a plan already; add --verify or --hosts-for"),
+        (("plan", "--job", "x.toml"), "plan: is a plan already; add --verify or --hosts-for"),
     ):
         done = weft("plan", *words)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr

@@ -268,6 +268,11 @@ def test_the_command_line_and_python_write_the_same(mine: Path, weft: Weft) -> N
     for words, says in (
         (("--enforce", "addresses", "--scheme", "dnlb"), "only source ports follow from it"),
         (("--enforce", "addresses", "--switch", "nobody"), "is no switch or host of this cluster"),
+        *(
+            (("--enforce", "srv6", "--srv6-block", block), f"{block} is neither global unicast nor")
+            for block in ("ff02::/32", "::/32", "fe80::/32")
+        ),
+        (("--lanes", "2", "--port-config", "x"), "--lanes: does nothing with --port-config"),
         (("--enforce", "srv6", "--srv6-block", "x"), "is no IPv6 prefix of 32 bits"),
         (("--scheme", "dnlb", "--lanes", "4"), "linux does not count lanes"),
         (("--scheme", "dnlb", "--srv6-block", "x"), "--srv6-block: does nothing with --enforce se"),

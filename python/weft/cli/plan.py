@@ -150,6 +150,7 @@ def plan(
         options.refuse(context, _OF_PLANS, "a plan that is made already")
         made = file.read(cluster)
     else:
+        _no_plan(cluster)
         work = _job(job)
         if len(schemes) != 1:
             options.refuse(context, ("--host", "--optimum"), "several schemes")
@@ -209,6 +210,17 @@ def _job(job: str | None) -> Path | str:
     if job is None:
         raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
     return make.job(job)
+
+
+def _no_plan(cluster: Path) -> None:
+    """Refuse a plan where a cluster is to be planned on."""
+    if cluster.is_dir() or (cluster.suffix == ".json" and cluster.exists()):
+        from weft import ExperimentError
+
+        raise ExperimentError(
+            f"{cluster}: is a plan already; add --verify or --hosts-for, or name a cluster file "
+            "(.toml) to plan on"
+        )
 
 
 def _programs(hosts_for: str | None) -> list[str]:

@@ -131,6 +131,8 @@ def switch_config(
 
     if enforce != "srv6":
         options.refuse(context, ("--srv6-block",), f"--enforce {enforce}")
+    if port_config is not None:
+        options.refuse(context, ("--lanes",), "--port-config")
     if advice:
         others = ("--switch", "--enforce", "--lanes", "--port-config", "--protocol")
         options.refuse(context, others, "--advice")
