@@ -287,6 +287,17 @@ def test_a_dead_uplink_has_no_rule_and_a_remark() -> None:
     ]
 
 
+def test_where_no_link_is_left_the_remark_says_so() -> None:
+    """There is nothing to hash among."""
+    table = {
+        "fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        "failures": {"dead": {"kind": "down", "links": ["leaf-0 <-> spine-0"]}},
+    }
+    found = cluster.from_dict(table, "cut")
+    _, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "nftables", "leaf-0")
+    assert remarks[-1].endswith("has no rule; no other link is left for its source ports")
+
+
 def wide(uplinks: int, names: dict[str, Any]) -> list[str]:
     """What is remarked of SONiC switches with so many uplinks."""
     shape = {"topology": "leaf-spine", "leaves": 2, "spines": uplinks, "hosts_per_leaf": 2}

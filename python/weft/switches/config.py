@@ -138,12 +138,12 @@ def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
     yield from _port_names(platform, steering)
     yield from _range_checkers(platform, steering)
     for one in steering:
+        rest = "its source ports are hashed among the other links"
+        if not any(link.up for link in one.links):
+            rest = "no other link is left for its source ports"
         for link in one.links:
             if not link.up:
-                yield (
-                    f"{one.name}: {link.port} to {link.to} is down, so it has no rule; its source "
-                    "ports are hashed among the other links"
-                )
+                yield f"{one.name}: {link.port} to {link.to} is down, so it has no rule; {rest}"
 
 
 def _port_names(platform: Platform, switches: Sequence[Node]) -> Iterator[str]:
