@@ -194,8 +194,10 @@ fn what_was_copied_arrives_though_its_channel_is_closed() {
         // The application has its memory back.
         gone.fill(0xDD);
     }
-    assert_eq!(proxy.done.load(Ordering::SeqCst), 1, "the connection stands still");
-    assert!(receives.last().expect("some").test().expect("it lives").is_none(), "not there yet");
+    let begun = Instant::now();
+    while proxy.done.load(Ordering::SeqCst) == 0 {
+        assert!(begun.elapsed() < LIMIT, "the connection does not stand still");
+    }
     drop(sending);
     for (number, receive) in receives.iter().enumerate() {
         assert_eq!(wait(receive).expect("received").sizes[0], 10_000, "{number}");
