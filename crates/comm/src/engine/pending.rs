@@ -166,6 +166,7 @@ impl Engine {
                     roce: hello.roce,
                     listed: false,
                     announces: None,
+                    awaited: false,
                     alive: self.now,
                     spoke: self.now,
                     over: false,

@@ -55,6 +55,8 @@ pub(super) struct Receiving {
     pub(super) listed: bool,
     /// When what waits is announced.
     pub(super) announces: Option<Instant>,
+    /// Somebody may wait for an acknowledgement that is held back.
+    pub(super) awaited: bool,
     /// When the peer was last known to live, or was first waited for.
     pub(super) alive: Instant,
     /// When its process last said something, or was first waited for.
@@ -314,6 +316,7 @@ impl Engine {
             if !holds || all.bytes >= HELD {
                 acknowledge(connection, next);
             } else if before.is_none() || all.wanted && !waited {
+                receiving.awaited |= all.wanted;
                 let longest = if all.wanted { LONGEST_HELD } else { LONGEST_COPIED };
                 // The sender must not take it for silence.
                 let due = self.now + longest.min(self.config.path_time_out / 8);
@@ -360,10 +363,11 @@ impl Engine {
 
     /// Nothing more is to come that could take along what is held back.
     fn acknowledge_all(&mut self, number: u32) {
-        if self.held.is_empty() {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        // Each message that empties the half comes by here.
+        if !std::mem::take(&mut receiving.awaited) {
             return;
         }
-        let Some(receiving) = self.receiving.get(number) else { return };
         let tokens: Vec<usize> = receiving.lanes.values().copied().collect();
         tokens.into_iter().for_each(|token| self.acknowledge_held(token, true));
     }
