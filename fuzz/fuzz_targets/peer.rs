@@ -37,6 +37,7 @@ impl Sink for &mut Receiving {
                 }
             }
             Kind::Clear => drop(Slots::decode(header.slot, body)),
+            Kind::Request => self.half.handle_request(header.total),
             _ => {}
         }
         Ok(())
@@ -64,8 +65,16 @@ fn number(data: &mut &[u8]) -> u64 {
 
 /// A header of small numbers, now and then with a huge one, as it would come from a peer.
 fn header(data: &mut &[u8]) -> Header {
-    const KINDS: [Kind; 7] =
-        [Kind::Data, Kind::Data, Kind::Data, Kind::Clear, Kind::Ack, Kind::Ping, Kind::Bye];
+    const KINDS: [Kind; 8] = [
+        Kind::Data,
+        Kind::Data,
+        Kind::Data,
+        Kind::Clear,
+        Kind::Ack,
+        Kind::Ping,
+        Kind::Bye,
+        Kind::Request,
+    ];
     let mut header = Header::new(KINDS[number(data) as usize % KINDS.len()]);
     let wild = number(data);
     let mut value = |bit: u64, scale: u64| {
@@ -92,7 +101,9 @@ fn receives(mut data: &[u8]) {
         done: vec![false; groups],
         late: Vec::new(),
     };
-    for group in 0..groups {
+    // Some are posted later, when what they are for may be there.
+    let first = number(data) as usize % (groups + 1);
+    let post = |sink: &mut Receiving, data: &mut &[u8], group: usize| {
         let count = 1 + number(data) as usize % 8;
         let buffers: Vec<(Span, Slot)> = (0..count)
             .map(|slot| {
@@ -102,14 +113,26 @@ fn receives(mut data: &[u8]) {
             })
             .collect();
         assert!(sink.half.post(&buffers, group));
+        // SAFETY: the memory outlives the half.
+        if let Some((token, sizes)) = unsafe { sink.half.fill_early() } {
+            sink.over(token, &sizes);
+        }
         let _ = sink.half.poll_clear();
-    }
+    };
+    (0..first).for_each(|group| post(&mut sink, data, group));
+    let mut later = first..groups;
     let mut inflows: Vec<Inflow> = (0..3).map(|_| Inflow::default()).collect();
     let mut epochs = [0_u32; 3];
     while !data.is_empty() {
         let what = number(data);
         let lane = what as usize % 3;
         sink.lane = lane as u16;
+        if (224..240).contains(&what)
+            && let Some(group) = later.next()
+        {
+            post(&mut sink, data, group);
+            continue;
+        }
         if what >= 240 || epochs[lane] == 0 {
             epochs[lane] += 1;
             inflows[lane] = Inflow::default();
@@ -129,6 +152,7 @@ fn receives(mut data: &[u8]) {
             header.check = crc32c::crc32c(&body);
             header.repeats = header.kind == Kind::Data && what & 16 != 0;
             header.copied = header.kind == Kind::Data && what & 8 != 0;
+            header.eager = header.kind == Kind::Data && !header.repeats && header.slot & 4 != 0;
             header.checked = header.kind == Kind::Clear || what & 128 != 0;
             stream.extend_from_slice(&header.encode());
             stream.extend_from_slice(&body);
@@ -169,7 +193,11 @@ fn sends(mut data: &[u8]) {
     let data = &mut data;
     let body = vec![7_u8; 4096];
     let span = Span::new(body.as_ptr().cast_mut(), body.len());
-    let mut half: SendHalf<usize> = SendHalf::new(number(data) & 1 == 1);
+    let how = number(data);
+    let mut half: SendHalf<usize> = SendHalf::new(how & 1 == 1);
+    if how & 2 == 2 {
+        half.allow_eager(1_000);
+    }
     let mut done = vec![false; 16];
     for (token, _) in done.iter().enumerate() {
         let size = number(data) as usize * 16;
@@ -192,7 +220,7 @@ fn sends(mut data: &[u8]) {
                 let count = 1 + number(data) % 8;
                 let slots: Vec<_> = (0..count).map(|_| slot(data)).collect();
                 let group = half.next_group().wrapping_add(number(data) % 3);
-                match half.handle_clear(group, Slots::new(slots)) {
+                match half.handle_clear(group, number(data) % 3, Slots::new(slots)) {
                     Ok(fits) => fits.is_err(),
                     Err(_) => true,
                 }

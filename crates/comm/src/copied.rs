@@ -3,8 +3,8 @@
 
 use crate::Process;
 use crate::memory::Span;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// An exit waits so long at most.
@@ -14,9 +14,16 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The process that has them: a child that was forked has none, whatever the number says.
 static HERE: OnceLock<Process> = OnceLock::new();
 
+/// Memory of those that are gone, for longer ones to come: what is given back to the system comes back page by
+/// page, each with a fault.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+/// So many are kept, of so many bytes at most.
+const MOST_SPARE: usize = 32;
+const LONG: usize = 4 << 10;
+
 /// One of them.
 #[derive(Debug)]
-pub(crate) struct Copied(Box<[u8]>);
+pub(crate) struct Copied(Vec<u8>);
 
 impl Copied {
     pub(crate) fn of(body: &[u8]) -> Copied {
@@ -29,7 +36,11 @@ impl Copied {
             Process::current()
         });
         COUNT.fetch_add(1, Ordering::Relaxed);
-        Copied(body.into())
+        // A child that was forked may find it locked for ever.
+        let spare = SPARE.try_lock().ok().filter(|_| body.len() > LONG);
+        let mut copy = spare.and_then(|mut spare| spare.pop()).unwrap_or_default();
+        copy.extend_from_slice(body);
+        Copied(copy)
     }
 
     /// The bytes, which stay where they are.
@@ -41,6 +52,13 @@ impl Copied {
 impl Drop for Copied {
     fn drop(&mut self) {
         COUNT.fetch_sub(1, Ordering::Relaxed);
+        if self.0.len() > LONG
+            && let Ok(mut spare) = SPARE.try_lock()
+            && spare.len() < MOST_SPARE
+        {
+            self.0.clear();
+            spare.push(std::mem::take(&mut self.0));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ pub const SECRET: usize = 16;
 
 const MAGIC: [u8; 4] = *b"weft";
 /// Handles and lanes of another version are refused.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// NICs that may be used as one: as many as NCCL merges.
 pub const MOST_NICS: usize = 8;

@@ -205,7 +205,7 @@ fn a_sender_that_waits_for_a_buffer_notices() {
     let mut peer = peer("a_sender_that_waits_for_a_buffer_notices");
     // The peer has a buffer for one.
     wait(&take(|| send(&peer.to, b"go", 0))).unwrap();
-    let sent = take(|| send(&peer.to, b"more", 0));
+    let sent = take(|| send(&peer.to, &[1; LONG], 0));
     let killed = kill(&mut peer);
     noticed_in_time("send", killed, || sent.test().map(drop));
 }

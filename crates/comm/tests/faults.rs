@@ -277,7 +277,7 @@ fn a_transfer_that_never_gets_on_is_given_up() {
 fn nothing_waits_for_an_endpoint_that_is_gone() {
     for round in 0..30 {
         let (a, _b, sending, _receiving) = pair();
-        let bytes = [0; 100];
+        let bytes = [0; LONG];
         std::thread::scope(|scope| {
             let posted = scope.spawn(|| {
                 let mut all = Vec::new();
@@ -322,10 +322,50 @@ fn closing_is_noticed_by_the_other_side() {
     let error = wait(&received).unwrap_err();
     assert!(error.to_string().contains("closed"), "{error}");
     let (_c, _d, sending, receiving) = pair();
-    let sent = take(|| send(&sending, b"hello", 0));
+    let sent = take(|| send(&sending, &[1; LONG], 0));
     drop(receiving);
     let error = wait(&sent).unwrap_err();
     assert!(error.to_string().contains("closed"), "{error}");
+    // Short ones are over before anybody has received them; then there is nobody.
+    let (_e, _f, sending, receiving) = pair();
+    wait(&take(|| send(&sending, b"hello", 0))).unwrap();
+    drop(receiving);
+    let start = Instant::now();
+    let error = loop {
+        match send(&sending, b"hello", 0) {
+            Err(error) => break error,
+            Ok(_) => assert!(start.elapsed() < LIMIT, "it was not told"),
+        }
+    };
+    assert!(error.to_string().contains("closed"), "{error}");
+}
+
+/// What is sent without a buffer comes, also where its sender has gone before anybody asks for it; and no more.
+#[test]
+fn short_messages_outlive_their_sender() {
+    for tags in [[0, 0, 0], [2, 1, 2]] {
+        let (a, _b, sending, receiving) = pair();
+        let all: Vec<_> = (1..4).map(|seed| pattern(seed, 20_000 * seed as usize)).collect();
+        for (bytes, tag) in all.iter().zip(tags) {
+            wait(&take(|| send(&sending, bytes, tag))).unwrap();
+        }
+        drop(sending);
+        drop(a);
+        std::thread::sleep(Duration::from_millis(100));
+        let mut buffer = vec![0; 1 << 16];
+        // Those with another tag may be asked for first.
+        let order = if tags[1] == 0 { [0, 1, 2] } else { [1, 0, 2] };
+        for at in order {
+            let received = take(|| receive(&receiving, &mut [(&mut buffer, tags[at])]));
+            assert_eq!(wait(&received).unwrap().sizes[0], all[at].len());
+            assert_eq!(buffer[..all[at].len()], all[at]);
+        }
+        let error = match receive(&receiving, &mut [(&mut buffer, 0)]) {
+            Ok(request) => wait(&request.expect("there is room")).unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.to_string().contains("closed"), "{error}");
+    }
 }
 
 /// What was received stays received, whatever the receiver does next.
@@ -347,7 +387,7 @@ fn a_receiver_that_leaves_at_once_has_acknowledged() {
 #[test]
 fn an_endpoint_that_is_dropped_ends_its_channels() {
     let (a, b, sending, receiving) = pair();
-    let sent = take(|| send(&sending, b"hello", 0));
+    let sent = take(|| send(&sending, &[1; LONG], 0));
     drop(b);
     wait(&sent).unwrap_err();
     let mut buffer = [0; 8];

@@ -7,10 +7,12 @@
 
 use std::collections::VecDeque;
 use weft_comm::half::receiver::{Ended, RecvHalf};
-use weft_comm::half::sender::{Completed, GivenUp, Part, SendHalf};
+use weft_comm::half::sender::{Completed, GivenUp, Part, SendHalf, TooLarge};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
-use weft_comm::wire::{HEADER, Header, Kind, Slot, Slots, WINDOW, WireError};
+use weft_comm::wire::{
+    EAGER, HEADER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, Slot, Slots, WINDOW, WireError,
+};
 use weft_comm::{Sizes, Span};
 use weft_trial::prelude::*;
 
@@ -114,6 +116,8 @@ struct Channel {
     originals: Vec<Vec<u8>>,
     /// Parts may go over several lanes; how many bytes of each part are left.
     repeats: bool,
+    /// Small messages do not wait for buffers, and go whole.
+    eager: bool,
     parts: Vec<u64>,
     buffers: Vec<Vec<u8>>,
     sender: SendHalf<usize>,
@@ -139,6 +143,10 @@ impl Sink for Taking<'_> {
         self.half.handle_data(self.lane, header)
     }
     fn end(&mut self, header: &Header, _: &[u8]) -> Result<(), WireError> {
+        if header.kind == Kind::Request {
+            self.half.handle_request(header.total);
+            return Ok(());
+        }
         assert_eq!(header.kind, Kind::Data);
         let Ended { over, late } = self.half.handle_body(self.lane, header)?;
         self.over.extend(over);
@@ -214,7 +222,7 @@ impl Channel {
     fn new(
         groups: Vec<Vec<Message>>,
         order: Vec<usize>,
-        (repeats, copies): (bool, bool),
+        (repeats, copies, eager): (bool, bool, bool),
     ) -> Channel {
         let all: Vec<&Message> = groups.iter().flatten().collect();
         let content = |(number, it): (usize, &&Message)| {
@@ -232,6 +240,11 @@ impl Channel {
         if copies {
             sender.allow_copies();
         }
+        // Where parts repeat nobody is.
+        let eager = eager && !repeats;
+        if eager {
+            sender.allow_eager(EAGER);
+        }
         for lane in 0..LANES {
             assert_eq!(usize::from(sender.open_lane()), lane);
         }
@@ -241,6 +254,7 @@ impl Channel {
             originals: contents.clone(),
             contents,
             repeats,
+            eager,
             parts: Vec::new(),
             buffers,
             groups,
@@ -280,12 +294,16 @@ impl Channel {
             .collect();
         assert!(self.receiver.post(&buffers, self.received));
         self.received += 1;
+        // SAFETY: buffers live as long as the channel.
+        let over = unsafe { self.receiver.fill_early() };
+        over.into_iter().for_each(|over| self.end_receive(over));
     }
 
     /// Cuts what has a buffer into up to three parts, for lanes in turn.
     fn assign(&mut self) {
         while let Some((send, bytes)) = self.sender.poll_matched() {
-            let parts = u64::from(self.cuts % 3 + 1).min(bytes).max(1);
+            let most = if self.eager && bytes <= EAGER { 1 } else { bytes };
+            let parts = u64::from(self.cuts % 3 + 1).min(most).max(1);
             for part in 0..parts {
                 self.cuts = self.cuts.wrapping_mul(5).wrapping_add(1);
                 let (start, end) = (bytes * part / parts, bytes * (part + 1) / parts);
@@ -384,6 +402,9 @@ impl Channel {
     /// Some frames leave, and perhaps a part of one.
     fn write(&mut self, lane: usize) {
         let Some(connection) = &mut self.connections[lane] else { return };
+        if self.sender.has_request() {
+            connection.out.push_header(&self.sender.request());
+        }
         for _ in 0..3 {
             if let Some(frame) = self.sender.poll_frame(lane as u16) {
                 connection.out.push(&frame);
@@ -417,28 +438,32 @@ impl Channel {
                 other.inflow.divert();
             }
         }
-        for (group, sizes) in over {
-            self.come[group] += 1;
-            let expected: Vec<usize> = self.groups[group].iter().map(|it| it.len).collect();
-            assert_eq!(sizes.sizes[..sizes.count], expected);
-            let first: usize = self.groups[..group].iter().map(Vec::len).sum();
-            let all = first..first + expected.len();
-            for (buffer, content) in self.buffers[all.clone()].iter_mut().zip(&self.originals[all])
-            {
-                let (come, rest) = buffer.split_at(content.len());
-                assert!(come == &content[..], "other bytes");
-                assert!(rest.iter().all(|byte| *byte == 0xEE), "more bytes");
-                // It belongs to the application again.
-                buffer.fill(0xEE);
-            }
+        over.into_iter().for_each(|over| self.end_receive(over));
+    }
+
+    fn end_receive(&mut self, (group, sizes): (usize, Sizes)) {
+        self.come[group] += 1;
+        let expected: Vec<usize> = self.groups[group].iter().map(|it| it.len).collect();
+        assert_eq!(sizes.sizes[..sizes.count], expected);
+        let first: usize = self.groups[..group].iter().map(Vec::len).sum();
+        let all = first..first + expected.len();
+        for (buffer, content) in self.buffers[all.clone()].iter_mut().zip(&self.originals[all]) {
+            let (come, rest) = buffer.split_at(content.len());
+            assert!(come == &content[..], "other bytes");
+            assert!(rest.iter().all(|byte| *byte == 0xEE), "more bytes");
+            // It belongs to the application again.
+            buffer.fill(0xEE);
         }
     }
 
     fn answer(&mut self, lane: usize) {
         let Some(connection) = &mut self.connections[lane] else { return };
         let mut out = Vec::new();
-        while let Some((group, slots)) = self.receiver.poll_clear() {
-            slots.encode(group, &mut out);
+        // Whoever does not wait for announcements gets none, as long as it can be.
+        while !self.receiver.is_unhurried()
+            && let Some((group, behind, slots)) = self.receiver.poll_clear()
+        {
+            slots.encode(group, behind, &mut out);
         }
         let next = self.receiver.next_frame(lane as u16);
         if next > connection.told {
@@ -456,7 +481,8 @@ impl Channel {
             let mut completed = Completed::default();
             match header.kind {
                 Kind::Clear => {
-                    let fits = self.sender.handle_clear(header.group, slots).expect("in window");
+                    let fits = self.sender.handle_clear(header.group, header.total, slots);
+                    let fits = fits.expect("in window");
                     fits.expect("it fits");
                 }
                 _ => {
@@ -499,7 +525,7 @@ trials! {
     #![cases(CASES)]
 
     fn every_message_comes_once(
-        (groups, order) in groups(), steps in steps(), ways in any::<(bool, bool)>(),
+        (groups, order) in groups(), steps in steps(), ways in any::<(bool, bool, bool)>(),
     ) {
         let mut channel = Channel::new(groups, order, ways);
         for step in steps {
@@ -519,12 +545,13 @@ trials! {
             prop_assert!(buffer.iter().all(|byte| *byte == 0xEE), "bytes for nobody");
         }
         prop_assert!(channel.sender.is_idle() && channel.receiver.is_empty());
+        prop_assert!(!channel.receiver.has_early());
     }
 
     /// Whatever a peer says, nothing panics, and nothing is written outside the buffer.
     fn hostile_frames_are_refused_or_harmless(
         frames in prop::collection::vec(
-            (0..3u64, 0..3u8, 0..60u64, 0..60u64, 0..60u32, any::<bool>()), 1..40,
+            (0..3u64, 0..3u8, 0..60u64, 0..60u64, 0..60u32, any::<(bool, bool)>()), 1..40,
         ),
     ) {
         let mut half: RecvHalf<()> = RecvHalf::default();
@@ -535,17 +562,21 @@ trials! {
         prop_assert!(taken);
         prop_assert_eq!(half.hello(0, 1, 0), Ok(Some(0)));
         prop_assert_eq!(half.hello(1, 1, 0), Ok(Some(0)));
-        for (group, slot, offset, total, len, first) in frames {
+        let mut early = 0;
+        for (group, slot, offset, total, len, (first, eager)) in frames {
             let lane = u16::from(!first);
             let header = Header {
-                group, slot, offset, total, len, frame: half.next_frame(lane),
+                group, slot, offset, total, len, eager, frame: half.next_frame(lane),
                 ..Header::new(Kind::Data)
             };
             if let Ok(place) = half.handle_data(lane, &header) {
                 let start = place.start() as usize;
                 let base = span.start() as usize;
-                prop_assert!(place.is_empty() || start >= base);
-                prop_assert!(place.is_empty() || start + place.len() <= base + 40);
+                let within = start >= base && start + place.len() <= base + 40;
+                // What has no buffer is kept, in memory of the half.
+                prop_assert!(place.is_empty() || within || eager);
+                early += u64::from(eager && !within);
+                prop_assert!(early <= MOST_EAGER as u64);
                 let _ = half.handle_body(lane, &header);
             }
         }
@@ -562,7 +593,7 @@ trials! {
         // SAFETY: the content outlives the half.
         prop_assert_eq!(unsafe { half.post(span, 0, ()) }, Ok(()));
         let slot = Slot { size: content.len() as u64, ..Slot::default() };
-        prop_assert_eq!(half.handle_clear(0, Slots::new([slot])), Ok(Ok(())));
+        prop_assert_eq!(half.handle_clear(0, 0, Slots::new([slot])), Ok(Ok(())));
         let (send, end) = half.poll_matched().expect("it has a buffer");
         half.assign(lane, Part { send, subflow: 0, start: 0, end });
         // What the connection has been given, has written, and what has ever been written.
@@ -596,6 +627,7 @@ trials! {
         slots in prop::collection::vec((any::<i32>(), any::<u64>(), any::<u64>(), any::<u32>()), 1..=8),
         nics in 1..=8usize,
         group in any::<u64>(),
+        behind in 0..WINDOW,
     ) {
         let slot = |(tag, size, address, key): (i32, u64, u64, u32)| {
             let mut keys = [0; 8];
@@ -605,9 +637,9 @@ trials! {
         };
         let slots = Slots::new(slots.into_iter().map(slot));
         let mut bytes = Vec::new();
-        slots.encode(group, &mut bytes);
+        slots.encode(group, behind, &mut bytes);
         let header = Header::decode(bytes[..48].try_into().expect("48")).expect("a header");
-        prop_assert_eq!((header.kind, header.group), (Kind::Clear, group));
+        prop_assert_eq!((header.kind, header.group, header.total), (Kind::Clear, group, behind));
         prop_assert_eq!(header.len as usize, bytes.len() - 48);
         // Of one NIC there are no keys behind a slot.
         prop_assert_eq!(bytes.len(), 48 + slots.as_slice().len() * (24 + 4 * (nics - 1)));
@@ -628,6 +660,97 @@ trials! {
 fn announcements_without_end_are_refused() {
     let mut half: SendHalf<()> = SendHalf::new(false);
     let slots = Slots::new([Slot::default()]);
-    let refused = (0..10 * WINDOW).find(|group| half.handle_clear(*group, slots).is_err());
+    let refused = (0..10 * WINDOW).find(|group| half.handle_clear(*group, 0, slots).is_err());
     assert_eq!(refused, Some(WINDOW));
+}
+
+/// One that is `eager`, the `order`th with `tag`.
+fn eager(half: &RecvHalf<u8>, tag: i32, order: u64, len: u32) -> Header {
+    let (offset, total, frame) = (u64::from(tag as u32), order, half.next_frame(0));
+    Header { eager: true, offset, total, len, frame, ..Header::new(Kind::Data) }
+}
+
+/// A receiver keeps no more than a sender may send without a buffer, and no frame twice.
+#[test]
+fn eager_frames_without_end_are_refused() {
+    let fresh = || {
+        let mut half: RecvHalf<u8> = RecvHalf::default();
+        assert_eq!(half.hello(0, 1, 0), Ok(Some(0)));
+        half
+    };
+    let take = |half: &mut RecvHalf<u8>, order, len| {
+        let header = eager(half, 7, order, len);
+        half.handle_data(0, &header).and_then(|_| half.handle_body(0, &header)).is_ok()
+    };
+    let mut half = fresh();
+    let taken = (0..).take_while(|order| take(&mut half, *order, 1)).count();
+    assert_eq!(taken, MOST_EAGER);
+    let mut half = fresh();
+    let taken = (0..).take_while(|order| take(&mut half, *order, EAGER as u32)).count();
+    assert_eq!(taken as u64, MOST_EAGER_BYTES / EAGER);
+    let mut half = fresh();
+    assert!(take(&mut half, 5, 1) && !take(&mut half, 5, 1));
+}
+
+/// Tags are told apart, whatever order buffers are posted in; what does not fit says so.
+#[test]
+fn eager_frames_go_to_the_buffers_of_their_tags() {
+    let mut half: RecvHalf<u8> = RecvHalf::default();
+    assert_eq!(half.hello(0, 1, 0), Ok(Some(0)));
+    let mut memory = [[0_u8; 8]; 3];
+    for (tag, order, byte) in [(1, 0, 10), (-2, 0, 20), (1, 1, 11)] {
+        let header = eager(&half, tag, order, 4);
+        let place = half.handle_data(0, &header).expect("it is kept");
+        // SAFETY: the half has made room for it.
+        unsafe { place.start().write_bytes(byte, place.len()) };
+        assert!(half.handle_body(0, &header).expect("it is kept").over.is_none());
+    }
+    let mut receive = |half: &mut RecvHalf<u8>, at: usize, tag, size: usize| {
+        let span = Span::new(memory[at].as_mut_ptr(), size);
+        let slot = Slot { tag, size: size as u64, ..Slot::default() };
+        assert!(half.post(&[(span, slot)], at as u8));
+        // SAFETY: it outlives the half.
+        let over = unsafe { half.fill_early() };
+        over.map(|(token, sizes)| (token, sizes.sizes[0], memory[at]))
+    };
+    assert_eq!(receive(&mut half, 0, -2, 8), Some((0, 4, [20, 20, 20, 20, 0, 0, 0, 0])));
+    assert_eq!(receive(&mut half, 1, 1, 8), Some((1, 4, [10, 10, 10, 10, 0, 0, 0, 0])));
+    assert!(half.has_early() && half.too_large().is_none());
+    assert_eq!(receive(&mut half, 2, 1, 3), None);
+    let TooLarge { size, room } = half.too_large().expect("it does not fit");
+    assert_eq!((size, room), (4, 3));
+}
+
+/// The sender goes on without a buffer until it has as much out as a receiver keeps; somebody who waits is told
+/// of, and everybody behind waits, too.
+#[test]
+fn eager_sends_stop_where_a_receiver_does() {
+    let mut content = vec![1_u8; 200_000];
+    let start = content.as_mut_ptr();
+    let mut half: SendHalf<u32> = SendHalf::new(false);
+    half.allow_eager(EAGER);
+    let lane = half.open_lane();
+    let send = |half: &mut SendHalf<u32>, len: usize| {
+        // SAFETY: the content outlives the half.
+        unsafe { half.post(Span::new(start, len), 3, 0) }.expect("it fits");
+        let matched = half.poll_matched();
+        if let Some((send, end)) = matched {
+            half.assign(lane, Part { send, subflow: 0, start: 0, end });
+            while half.poll_frame(lane).is_some() {}
+        }
+        matched.is_some()
+    };
+    let most = (MOST_EAGER_BYTES / EAGER) as usize;
+    assert!((0..most).all(|_| send(&mut half, EAGER as usize)));
+    assert!(!half.waits() && !half.has_request());
+    assert!(!send(&mut half, EAGER as usize) && !send(&mut half, 1));
+    assert!(half.waits() && half.has_request());
+    assert_eq!(half.request().total, most as u64);
+    assert!(!half.has_request(), "once");
+    let slots = Slots::new([Slot { tag: 3, size: 200_000, ..Slot::default() }]);
+    half.handle_clear(0, most as u64 - 1, slots).expect("in window").expect("they fit");
+    assert!(half.poll_matched().is_none(), "these were out");
+    half.handle_clear(most as u64, 1, slots).expect("in window").expect("they fit");
+    assert!(half.poll_matched().is_some() && half.poll_matched().is_some() && !half.waits());
+    assert!(!send(&mut half, 65_537) && half.waits(), "larger ones wait");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig};
 
 #[test]
@@ -158,7 +158,8 @@ fn equal_tags_match_in_order() {
 fn a_channel_holds_so_many_requests() {
     let (_a, _b, sending, receiving) = pair();
     let mut sent = Vec::new();
-    while let Some(request) = send(&sending, b"x", 0).unwrap() {
+    let bytes = pattern(1, LONG);
+    while let Some(request) = send(&sending, &bytes, 0).unwrap() {
         sent.push(request);
     }
     assert_eq!(sent.len(), 256);
@@ -169,29 +170,87 @@ fn a_channel_holds_so_many_requests() {
         received.extend(receive(&idle, &mut [(buffer, 0)]).unwrap());
     }
     assert_eq!(received.len(), 32);
+    let mut buffer = vec![0; LONG];
     for _ in 0..256 {
-        let mut buffer = [0];
+        buffer.fill(0);
         let request = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
         wait(&request).unwrap();
-        assert_eq!(buffer, *b"x");
+        assert_eq!(buffer, bytes);
     }
     for request in sent {
         wait(&request).unwrap();
     }
 }
 
+/// Short messages go before their buffers are there, so many and of so many bytes; others wait, and all come in
+/// their order, whatever lies between them.
+#[test]
+fn short_messages_do_not_wait_for_buffers() {
+    for (len, ahead) in [(0, 256), (1_000, 256), (64 << 10, 16)] {
+        let (_a, _b, sending, receiving) = pair();
+        let bytes = pattern(7, len.max(1));
+        let bytes = &bytes[..len];
+        for _ in 0..ahead {
+            wait(&take(|| send(&sending, bytes, 0))).unwrap();
+        }
+        let waits = take(|| send(&sending, bytes, 0));
+        let long = pattern(8, LONG);
+        let sent = [take(|| send(&sending, &long, 0)), take(|| send(&sending, bytes, 0))];
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(waits.test().unwrap(), None, "{len} bytes");
+        let mut buffer = vec![0; LONG];
+        for number in 0..ahead + 3 {
+            let expected = if number == ahead + 1 { &long[..] } else { bytes };
+            let sizes = wait(&take(|| receive(&receiving, &mut [(&mut buffer, 0)]))).unwrap();
+            assert_eq!(&buffer[..sizes.sizes[0]], expected, "message {number} of {len} bytes");
+        }
+        wait(&waits).unwrap();
+        for request in &sent {
+            wait(request).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_message_that_does_not_fit_is_an_error_at_both_ends() {
+    let says = |error: &CommError, size: usize, room: usize| {
+        let CommError::Invalid(what) = error else { panic!("{error}") };
+        assert!(
+            what.contains(&format!("{size} bytes")) && what.contains(&room.to_string()),
+            "{what}"
+        );
+    };
     let (_a, _b, sending, receiving) = pair();
     let mut buffer = [0; 10];
     let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
-    let sent = take(|| send(&sending, &[1; 11], 0));
+    let sent = take(|| send(&sending, &[1; LONG], 0));
     for request in [sent, received] {
-        let Err(CommError::Invalid(what)) = wait(&request) else { panic!("it went through") };
-        assert!(what.contains("11 bytes") && what.contains("10"), "{what}");
+        says(&wait(&request).expect_err("it went through"), LONG, 10);
     }
     assert!(send(&sending, b"", 0).is_err());
     assert!(receive(&receiving, &mut [(&mut buffer, 0)]).is_err());
+    // A short one may be there before its buffer.
+    for first in [true, false] {
+        let (_c, _d, sending, receiving) = pair();
+        let post = || take(|| send(&sending, &[1; 11], 0));
+        if first {
+            let _ = wait(&post());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        if !first {
+            let _ = wait(&post());
+        }
+        says(&wait(&received).expect_err("it went through"), 11, 10);
+        let start = Instant::now();
+        let error = loop {
+            match send(&sending, b"", 0) {
+                Err(error) => break error,
+                Ok(_) => assert!(start.elapsed() < LIMIT, "the sender was not told"),
+            }
+        };
+        says(&error, 11, 10);
+    }
 }
 
 #[test]
@@ -248,8 +307,11 @@ fn several_peers_come_to_one_listener() {
         .collect();
     let sent = take(|| send(&sending[0], b"hi", 0));
     wait(&sent).unwrap();
-    let done = received.iter().filter(|one| one.test().unwrap().is_some()).count();
-    assert_eq!(done, 1);
+    let done = || received.iter().filter(|one| one.test().unwrap().is_some()).count();
+    while done() == 0 {
+        assert!(Instant::now() < end, "nothing comes");
+    }
+    assert_eq!(done(), 1);
     drop(receiving);
 }
 

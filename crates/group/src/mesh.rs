@@ -7,6 +7,7 @@ use crate::links::Links;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weft_comm::wire::EAGER;
 use weft_comm::{
     Buffer, Connecting, Endpoint, Handle, Listener, RecvChannel, Request, SendChannel, Sizes,
 };
@@ -22,8 +23,8 @@ const WATCH: u64 = u64::MAX - 1;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_millis(1);
 
-/// What a peer that is watched never receives.
-static WORD: [u8; 1] = [0];
+/// What a peer that is watched never receives, too long to go before it does.
+static WORD: [u8; EAGER as usize + 1] = [0; EAGER as usize + 1];
 
 /// What is sent first. On the heap, where it stays.
 type Greeting = Box<[u8; GREETING]>;
@@ -131,7 +132,7 @@ impl Mesh {
             return request.test().map(drop).map_err(text);
         }
         let Some(channel) = self.opened(peer, WATCH)? else { return Ok(()) };
-        #[expect(unsafe_code, reason = "the byte is a constant")]
+        #[expect(unsafe_code, reason = "the word is a constant")]
         // SAFETY: a constant is always there.
         let request = unsafe { channel.isend(WORD.as_ptr(), WORD.len(), 0, None) };
         self.watching.extend(request.map_err(text)?.map(|request| (peer, request)));

@@ -74,8 +74,9 @@ fn a_rank_that_is_killed_is_noticed_on_both_sides() {
     let part = Part { start: buffer.as_mut_ptr(), len: buffer.len(), tag: 0, memory: none };
     // SAFETY: as above.
     let received = unsafe { net.irecv(receive, &[part], false) }.expect("it is taken");
-    // SAFETY: the message stays. The other side has no buffer for it.
-    let sent = unsafe { net.isend(send, its.as_ptr(), 8, 0, none) }.expect("it is taken");
+    let long = vec![1_u8; 100_000];
+    // SAFETY: the message stays. The other side has no buffer for it, and it is too long to go without.
+    let sent = unsafe { net.isend(send, long.as_ptr(), long.len(), 0, none) }.expect("it is taken");
     rank.kill().expect("it is killed");
     rank.wait().expect("it ends");
     let killed = Instant::now();

@@ -37,6 +37,8 @@ pub(super) struct Connection {
     pub(super) small: Vec<u8>,
     pub(super) out: Outflow,
     pub(super) inflow: Inflow,
+    /// Nothing stays where it is in the next turn ([`Sink::may_stay`]).
+    pub(super) hurries: bool,
     /// Data goes by it, if it is there, and only the rest by `stream`.
     pub(super) link: Option<Link>,
     /// What still has to go by it besides.
@@ -165,6 +167,7 @@ impl Connection {
             small: Vec::new(),
             out: Outflow::default(),
             inflow: Inflow::default(),
+            hurries: false,
             link: None,
             said: Vec::new(),
             heard: now,
@@ -299,7 +302,11 @@ impl Connection {
             return unsafe { self.read_sealed(sink) };
         }
         let mut all = 0;
-        while self.readable && all < TURN {
+        if self.inflow.stays() {
+            // SAFETY: as the caller says.
+            unsafe { self.inflow.advance(0, sink) }?;
+        }
+        while self.readable && all < TURN && !self.inflow.stays() {
             let (first, then) = self.inflow.room();
             let room = first.len() + then.len();
             // SAFETY: as the caller says.
@@ -334,7 +341,25 @@ impl Connection {
         let Some(sealed) = &mut self.sealed else { return Ok(0) };
         let opener = &mut sealed.1;
         let mut all = 0;
-        while self.readable && all < TURN {
+        if self.inflow.stays() {
+            // SAFETY: as the caller says.
+            unsafe { self.inflow.advance(0, sink) }?;
+        }
+        loop {
+            while opener.has_some() && !self.inflow.stays() {
+                let (first, then) = self.inflow.room();
+                let some = opener.take(first.len() + then.len());
+                let (into_first, into_then) = some.split_at(some.len().min(first.len()));
+                then[..into_then.len()].copy_from_slice(into_then);
+                // SAFETY: as the caller says.
+                unsafe {
+                    first.fill(into_first);
+                    self.inflow.advance(some.len(), sink)?;
+                }
+            }
+            if !self.readable || all >= TURN || self.inflow.stays() {
+                return Ok(all);
+            }
             let count = match (&self.stream).read(opener.room()) {
                 Ok(0) => return Err(Broken::Closed),
                 Ok(count) => count,
@@ -347,19 +372,7 @@ impl Connection {
             };
             all += count;
             opener.advance(count)?;
-            while opener.has_some() {
-                let (first, then) = self.inflow.room();
-                let some = opener.take(first.len() + then.len());
-                let (into_first, into_then) = some.split_at(some.len().min(first.len()));
-                then[..into_then.len()].copy_from_slice(into_then);
-                // SAFETY: as the caller says.
-                unsafe {
-                    first.fill(into_first);
-                    self.inflow.advance(some.len(), sink)?;
-                }
-            }
         }
-        Ok(all)
     }
 
     /// Reads a little and throws it away. Whether there may be more.

@@ -36,6 +36,11 @@ impl EvenSplit {
         Ok(EvenSplit { connections: *connections, quantum, burst: BURST })
     }
 
+    /// Messages of so many bytes go whole.
+    pub(super) fn quantum(&self) -> u64 {
+        self.quantum
+    }
+
     /// Calls `part` with the first byte of each part, the byte after its last one, and its lane.
     pub(super) fn cut(&self, bytes: u64, turn: &mut Turn, mut part: impl FnMut(u64, u64, u32)) {
         let quanta = bytes.div_ceil(self.quantum).max(1);

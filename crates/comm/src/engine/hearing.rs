@@ -54,10 +54,11 @@ impl Engine {
                 sending.state.open(sending.roce);
                 // What has waited for this can leave.
                 self.wake_lane(number, lane);
+                self.list_sending(number);
             }
             Kind::Clear => {
                 let before = sending.half.next_group();
-                let matched = sending.half.handle_clear(header.group, *slots)?;
+                let matched = sending.half.handle_clear(header.group, header.total, *slots)?;
                 // What was said before is no progress.
                 if sending.half.next_group() > before {
                     (this.losses, this.lacks) = (0, None);
@@ -91,6 +92,11 @@ impl Engine {
                 self.fail_sending(number, error, None);
                 return Ok(());
             }
+            Kind::Bye if header.reason() == Reason::TooLarge => {
+                let (size, room) = (header.total, header.offset);
+                self.fail_too_large(number, TooLarge { size, room });
+                return Ok(());
+            }
             Kind::Refused if header.reason() == Reason::Encryption => {
                 let error = CommError::Invalid(format!("{}: {ALIKE}", sending.to.address));
                 self.fail_sending(number, error, None);
@@ -115,7 +121,7 @@ impl Engine {
                 self.check_leaving(number);
                 return Ok(());
             }
-            Kind::Data | Kind::Challenge => {
+            Kind::Data | Kind::Challenge | Kind::Request => {
                 return Err(WireError::Nonsense("what a receiver does not say"));
             }
         }

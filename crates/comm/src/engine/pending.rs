@@ -169,6 +169,7 @@ impl Engine {
                     awaited: false,
                     alive: self.now,
                     spoke: self.now,
+                    bye: None,
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);

@@ -5,6 +5,7 @@ use super::room::is_fault;
 use super::{Engine, rdma, read};
 use crate::api::Inbox;
 use crate::half::receiver::RecvHalf;
+use crate::half::sender::TooLarge;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
 use crate::stream::inflow::Sink;
@@ -28,6 +29,8 @@ const LONGEST_COPIED: Duration = Duration::from_millis(1);
 /// has any, those that follow each other so soon go together.
 const ENOUGH: u64 = 4;
 const SOON: Duration = Duration::from_micros(10);
+/// Where the sender does not wait for them, announcements go with acknowledgements, or as many at a time.
+const MANY: u64 = 64;
 /// Channels that are remembered when they are closed, so that late lanes do not open them again.
 const MOST_CLOSED: usize = 4_096;
 
@@ -61,6 +64,8 @@ pub(super) struct Receiving {
     pub(super) alive: Instant,
     /// When its process last said something, or was first waited for.
     pub(super) spoke: Instant,
+    /// The sender has said goodbye, but eager frames of it still wait for their buffers.
+    pub(super) bye: Option<Header>,
     /// It is over, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -70,7 +75,7 @@ impl Receiving {
     /// address here than there cannot be asked.
     pub(super) fn misses(&self, home: Home) -> bool {
         let here = self.home == home && *home.address.ip() == self.from;
-        here && self.lanes.is_empty() && !self.over
+        here && self.lanes.is_empty() && !self.over && self.bye.is_none()
     }
     pub(super) fn fail_all(&mut self) {
         let (count, all) = (self.half.len(), self.half.take_all());
@@ -102,6 +107,8 @@ struct Taking<'a> {
     repeats: bool,
     /// Some of it the sender has no copy of.
     wanted: bool,
+    /// What has no buffer is not left to the system.
+    hurries: bool,
     /// Lanes that have begun to bring what has come now, and receives that are over since.
     late: Vec<u16>,
     over: Vec<(Arc<Status>, Sizes)>,
@@ -110,6 +117,9 @@ struct Taking<'a> {
 impl Sink for Taking<'_> {
     fn begin(&mut self, header: &Header) -> Result<Span, WireError> {
         self.half.handle_data(self.lane, header)
+    }
+    fn may_stay(&self, header: &Header) -> bool {
+        header.eager && !self.hurries && self.half.is_empty()
     }
     fn end(&mut self, header: &Header, _: &[u8]) -> Result<(), WireError> {
         match header.kind {
@@ -128,6 +138,7 @@ impl Sink for Taking<'_> {
                     over => self.over.extend(over),
                 }
             }
+            Kind::Request => self.half.handle_request(header.total),
             Kind::Ping => self.asks |= header.slot == 1,
             Kind::Bye => self.bye = Some(*header),
             _ => return Err(WireError::Nonsense("a sender does not say that")),
@@ -166,7 +177,42 @@ impl Engine {
         // `Fate::begin` has counted it, so there is room.
         let taken = receiving.half.post(&buffers, status);
         debug_assert!(taken);
+        for token in receiving.lanes.values() {
+            if let Some(connection) = self.connections.get_mut(token)
+                && connection.inflow.stays()
+                && !std::mem::replace(&mut connection.queued, true)
+            {
+                self.ready.push_back(*token);
+            }
+        }
+        let before = receiving.half.len();
+        #[expect(unsafe_code, reason = "what has come is put where it belongs")]
+        // SAFETY: the memory stays until the request is done, by the contract of `irecv`.
+        let here = unsafe { receiving.half.fill_early() };
+        if let Some((status, sizes)) = here {
+            receiving.state.end(before - receiving.half.len());
+            status.finish(&sizes);
+        }
+        self.end_where_over(number);
         self.list_receiving(number);
+    }
+
+    /// Fails a half for which something has come that does not fit, or which waits for more than is here of a
+    /// sender that has gone.
+    fn end_where_over(&mut self, number: u32) {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        if let Some(TooLarge { size, room }) = receiving.half.too_large() {
+            let slot = Reason::TooLarge as u8;
+            let bye = Header { slot, offset: room, total: size, ..Header::new(Kind::Bye) };
+            let error = said_bye(receiving.from, &bye);
+            receiving.state.fail(error);
+            self.end_receiving(number, Some(bye));
+        } else if let Some(bye) = receiving.bye
+            && !(receiving.half.has_early() && receiving.half.is_empty())
+        {
+            let error = said_bye(receiving.from, &bye);
+            self.fail_receiving(number, error);
+        }
     }
 
     pub(super) fn list_receiving(&mut self, number: u32) {
@@ -195,6 +241,10 @@ impl Engine {
         };
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let (unfilled, unannounced) = (receiving.half.unfilled(), receiving.half.unannounced());
+        if receiving.half.is_unhurried() && unannounced < MANY {
+            // It goes with the next acknowledgement.
+            return;
+        }
         if unfilled > 0 && unannounced < ENOUGH && unannounced > 0 {
             if unfilled >= ENOUGH {
                 // What fills one of them comes back here.
@@ -209,23 +259,31 @@ impl Engine {
                 return;
             }
         }
-        receiving.announces = None;
         if let Some(next) = held(connection, &receiving.half) {
             acknowledge(connection, next);
         }
+        if let Err(broken) = self.announce(token, number) {
+            self.lose(token, &broken);
+        }
+    }
+
+    /// Says which buffers there are, and what else waits to be said, over a connection.
+    fn announce(&mut self, token: usize, number: u32) -> Result<(), Broken> {
+        let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+        let Some(receiving) = self.receiving.get_mut(number) else { return Ok(()) };
+        receiving.announces = None;
         let mut some = false;
         while connection.voice().len() < MOST_TO_SAY
-            && let Some((group, slots)) = receiving.half.poll_clear()
+            && let Some((group, more, slots)) = receiving.half.poll_clear()
         {
-            slots.encode(group, connection.voice());
+            slots.encode(group, more, connection.voice());
             some = true;
         }
-        if let Err(broken) = connection.write_small() {
-            return self.lose(token, &broken);
-        }
-        if some && lanes.len() > 1 && !std::mem::replace(&mut connection.watched, true) {
+        connection.write_small()?;
+        if some && receiving.lanes.len() > 1 && !std::mem::replace(&mut connection.watched, true) {
             self.watch_announced(token, Duration::ZERO, None);
         }
+        Ok(())
     }
 
     fn watch_announced(
@@ -276,8 +334,11 @@ impl Engine {
         let expected = half.next_frame(lane);
         let (late, over) = (Vec::new(), Vec::new());
         let (asks, repeats, wanted) = Default::default();
+        let stayed = connection.inflow.stays();
+        let hurries = std::mem::take(&mut connection.hurries);
+        let (bytes, bye) = (0, None);
         let mut taking =
-            Taking { half, state, lane, bytes: 0, bye: None, asks, repeats, wanted, late, over };
+            Taking { half, state, lane, bytes, bye, asks, repeats, wanted, hurries, late, over };
         let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
         let Taking { bytes, bye, asks, repeats, wanted, late, over, .. } = taking;
@@ -299,6 +360,7 @@ impl Engine {
                 connection.mute = tcp::life(&connection.stream).is_some_and(|it| it.unanswered);
             }
         }
+        let mut acknowledged = false;
         let next = receiving.half.next_frame(lane);
         let room = connection.voice().len() < MOST_TO_SAY;
         if let Role::Receive { told, .. } = &mut connection.role
@@ -315,6 +377,7 @@ impl Engine {
                 && (!all.wanted || !receiving.half.is_empty());
             if !holds || all.bytes >= HELD {
                 acknowledge(connection, next);
+                acknowledged = true;
             } else if before.is_none() || all.wanted && !waited {
                 receiving.awaited |= all.wanted;
                 let longest = if all.wanted { LONGEST_HELD } else { LONGEST_COPIED };
@@ -323,19 +386,30 @@ impl Engine {
                 self.held.push(Reverse((due, token)));
             }
         }
+        if connection.inflow.stays() && !stayed {
+            let due = self.now + LONGEST_COPIED.min(self.config.path_time_out / 8);
+            self.held.push(Reverse((due, token)));
+        }
         if asks && room {
             connection.voice().extend_from_slice(&Header::new(Kind::Ping).encode());
         }
-        if let Err(broken) = connection.write_small() {
+        let more = connection.readable && !connection.inflow.stays();
+        let wrote = match acknowledged {
+            true => self.announce(token, number),
+            false => connection.write_small(),
+        };
+        if let Err(broken) = wrote {
             result = Err(broken);
         }
-        let more = connection.readable;
-        if let Some(bye) = bye {
-            let error = said_bye(receiving.from, &bye);
-            return self.fail_receiving(number, error);
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        receiving.bye = receiving.bye.or(bye);
+        if bye.is_some() || receiving.half.too_large().is_some() {
+            self.end_where_over(number);
         }
+        let Some(receiving) = self.receiving.get(number).filter(|one| !one.over) else { return };
         let (unannounced, over) = (receiving.half.unannounced(), receiving.half.is_empty());
-        if unannounced > 0 {
+        let goes_along = receiving.half.is_unhurried() && unannounced < MANY;
+        if unannounced > 0 && !goes_along {
             self.list_receiving(number);
         } else if over {
             self.acknowledge_all(number);
@@ -357,6 +431,12 @@ impl Engine {
         while self.held.peek().is_some_and(|it| it.0.0 <= self.now)
             && let Some(Reverse((_, token))) = self.held.pop()
         {
+            if let Some(connection) = self.connections.get_mut(&token)
+                && connection.inflow.stays()
+            {
+                connection.hurries = true;
+                self.line_up(token);
+            }
             self.acknowledge_held(token, false);
         }
     }
@@ -382,7 +462,7 @@ impl Engine {
         let Some(receiving) = self.receiving.get(channel) else { return };
         let Some(next) = held(connection, &receiving.half) else { return };
         acknowledge(connection, next);
-        if let Err(broken) = connection.write_small() {
+        if let Err(broken) = self.announce(token, channel) {
             self.lose(token, &broken);
         }
     }

@@ -147,6 +147,9 @@ impl Engine {
         } else if !roce && !state.keeps_notes() {
             // Notes tell when something is acknowledged.
             half.allow_copies();
+            if ends.iter().all(|end| end.dst.is_none()) {
+                half.allow_eager(self.spread.quantum());
+            }
         }
         let first = ends.iter().position(|end| end.reaches);
         let sending = Sending {
@@ -263,6 +266,21 @@ impl Engine {
             }
         }
         self.give_out();
+        self.request(number);
+    }
+
+    /// Says over a lane that somebody waits for buffers, where the receiver may not know. Without a lane it is said
+    /// as soon as there is one.
+    fn request(&mut self, number: u32) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        if !sending.half.has_request() {
+            return;
+        }
+        let live = sending.lanes.iter().filter(|lane| lane.phase == Phase::Live);
+        let Some(token) = live.filter_map(|lane| lane.token).next() else { return };
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        connection.out.push_header(&sending.half.request());
+        self.line_up(token);
     }
 
     /// Gives lanes what the planner has cut.
@@ -457,6 +475,10 @@ impl Engine {
         }
         rdma::take(connection, heard, None)?;
         read(connection, heard)?;
+        if sending.half.has_request() && !sending.listed {
+            sending.listed = true;
+            self.to_match.push(number);
+        }
         let room = connection.link.as_ref().is_none_or(Link::has_room);
         let more = live && (!connection.out.is_empty() || room && sending.half.has_frame(lane));
         Ok(connection.readable || connection.writable && more)

@@ -1,8 +1,10 @@
 //! The receiving half of a channel.
 
+use super::sender::TooLarge;
 use crate::memory::Span;
-use crate::wire::{Header, Slot, Slots, WINDOW, WireError};
+use crate::wire::{Header, MOST_EAGER, MOST_EAGER_BYTES, Slot, Slots, WINDOW, WireError};
 use crate::{MOST_BUFFERS, Sizes};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::Stretches;
 
@@ -19,7 +21,35 @@ pub struct RecvHalf<T> {
     /// is known to have heard.
     told: u64,
     known: u64,
+    /// What there is to announce, from `known` on at least.
+    runs: VecDeque<Run>,
     lanes: BTreeMap<u16, ReceiveLane>,
+    /// Buffers by tag, in the order of posting: the sends with a tag fill them in theirs.
+    by_tag: FxHashMap<i32, Tagged>,
+    /// Eager frames that are here before their buffers, by tag and place among the sends with it.
+    early: FxHashMap<(i32, u64), Vec<u8>>,
+    early_bytes: u64,
+    /// Eager frames so far, and how many of them there were when the sender last waited for buffers.
+    eager_frames: u64,
+    requested: u64,
+    /// An eager frame that does not fit into its buffer.
+    too_large: Option<TooLarge>,
+}
+
+/// Groups that follow each other and are announced alike.
+#[derive(Debug)]
+struct Run {
+    first: u64,
+    count: u64,
+    slots: Slots,
+}
+
+/// Buffers with a tag.
+#[derive(Debug, Default)]
+struct Tagged {
+    /// Group and slot of each, but for those of the `gone` first ones, whose groups are over.
+    places: VecDeque<(u64, u8)>,
+    gone: u64,
 }
 
 #[derive(Debug)]
@@ -53,6 +83,9 @@ struct ReceiveLane {
     next: u64,
     /// The frame that has begun, if it is for a buffer.
     open: Option<Open>,
+    /// The eager frame that has begun, if there is no buffer for it: its tag, its place among those with it, and
+    /// where it is read to.
+    early: Option<(i32, u64, Vec<u8>)>,
     /// The newest connection.
     epoch: u32,
 }
@@ -87,13 +120,26 @@ impl<T> Default for Ended<T> {
 
 impl<T> Default for RecvHalf<T> {
     fn default() -> Self {
-        let (groups, lanes) = (VecDeque::new(), BTreeMap::new());
-        RecvHalf { groups, first: 0, told: 0, known: 0, lanes }
+        RecvHalf {
+            groups: VecDeque::new(),
+            first: 0,
+            told: 0,
+            known: 0,
+            runs: VecDeque::new(),
+            lanes: BTreeMap::new(),
+            by_tag: FxHashMap::default(),
+            early: FxHashMap::default(),
+            early_bytes: 0,
+            eager_frames: 0,
+            requested: 0,
+            too_large: None,
+        }
     }
 }
 
 impl<T> RecvHalf<T> {
-    /// Takes a receive of 1 to [`MOST_BUFFERS`] buffers. Returns whether there was room for it.
+    /// Takes a receive of 1 to [`MOST_BUFFERS`] buffers. Returns whether there was room for it. Some of it may be
+    /// here already ([`RecvHalf::fill_early`]).
     pub fn post(&mut self, buffers: &[(Span, Slot)], token: T) -> bool {
         if self.groups.len() as u64 >= WINDOW {
             return false;
@@ -112,8 +158,102 @@ impl<T> RecvHalf<T> {
         }
         let open = buffers.len().min(MOST_BUFFERS);
         let have = Vec::new();
+        let number = self.first + self.groups.len() as u64;
+        for (slot, place) in slots.as_slice().iter().zip(0..) {
+            let Tagged { places, gone } = self.by_tag.entry(slot.tag).or_default();
+            while places.front().is_some_and(|(group, _)| *group < self.first) {
+                places.pop_front();
+                *gone += 1;
+            }
+            places.push_back((number, place));
+        }
+        match self.runs.back_mut().filter(|run| run.slots == slots) {
+            Some(run) => run.count += 1,
+            None => self.runs.push_back(Run { first: number, count: 1, slots }),
+        }
         self.groups.push_back(Group { token: Some(token), slots, buffers: all, open, have });
         true
+    }
+
+    /// Fills the buffers of the last receive with what is here of it, and says whether that ends it.
+    ///
+    /// # Safety
+    /// The memory of its buffers is there, and nobody else reads or writes it.
+    #[expect(unsafe_code, reason = "payload is put where it belongs")]
+    pub unsafe fn fill_early(&mut self) -> Option<(T, Sizes)> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let slots = self.groups.back()?.slots;
+        let group = self.first + self.groups.len() as u64 - 1;
+        let mut over = None;
+        for (slot, place) in slots.as_slice().iter().zip(0..) {
+            let Tagged { places, gone } = &self.by_tag[&slot.tag];
+            let at = places.iter().rposition(|it| *it == (group, place)).expect("it was posted");
+            let order = gone + at as u64;
+            // SAFETY: as the caller says.
+            let ended = unsafe { self.fill_from_early(slot.tag, order) };
+            over = over.or(ended.expect("nothing else goes into a new buffer"));
+        }
+        over
+    }
+
+    /// Puts an eager frame that is here into its buffer, if that was posted. The receive that this ends.
+    ///
+    /// # Errors
+    /// If something else goes into it.
+    ///
+    /// # Safety
+    /// The memory of the buffer is there, and nobody else reads or writes it.
+    #[expect(unsafe_code, reason = "payload is put where it belongs")]
+    unsafe fn fill_from_early(
+        &mut self,
+        tag: i32,
+        order: u64,
+    ) -> Result<Option<(T, Sizes)>, WireError> {
+        let Some((group, slot)) = self.place_of(tag, order) else { return Ok(None) };
+        let Some(body) = self.early.get(&(tag, order)) else { return Ok(None) };
+        let size = body.len() as u64;
+        let fresh = self.buffer(group, slot).filter(|buffer| buffer.total.is_none());
+        let Some(buffer) = fresh else {
+            return Err(WireError::Nonsense("an eager frame for a buffer that has another"));
+        };
+        let room = buffer.span.len() as u64;
+        if size > room {
+            self.too_large = Some(TooLarge { size, room });
+            return Ok(None);
+        }
+        (buffer.total, buffer.come, buffer.full) = (Some(size), size, true);
+        let span = buffer.span;
+        if let Some(body) = self.early.remove(&(tag, order)) {
+            self.early_bytes -= size;
+            // SAFETY: as the caller says, and it has room.
+            unsafe { span.fill(&body) };
+        }
+        Ok(self.end_buffer(group))
+    }
+
+    /// Group and slot of the buffer that the send with `tag` after `order` others belongs to, if it was posted.
+    fn place_of(&self, tag: i32, order: u64) -> Option<(u64, u8)> {
+        let Tagged { places, gone } = self.by_tag.get(&tag)?;
+        places.get(usize::try_from(order.checked_sub(*gone)?).ok()?).copied()
+    }
+
+    /// Whether eager frames are here before their buffers.
+    pub fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+    /// What did not fit into its buffer. The channel is of no use then.
+    pub fn too_large(&self) -> Option<TooLarge> {
+        self.too_large
+    }
+    /// The sender waits for buffers, and had begun so many eager frames before.
+    pub fn handle_request(&mut self, eager_frames: u64) {
+        self.requested = self.requested.max(eager_frames);
+    }
+    /// Whether the sender sends eager frames and does not wait for announcements.
+    pub fn is_unhurried(&self) -> bool {
+        self.eager_frames > self.requested
     }
 
     /// Receives that are counted: those under way, and those behind the oldest of them.
@@ -140,7 +280,8 @@ impl<T> RecvHalf<T> {
         if next_group > end {
             return Err(WireError::Nonsense("groups that were not announced"));
         }
-        let this = self.lanes.entry(lane).or_insert(ReceiveLane { next: 0, open: None, epoch: 0 });
+        let new = ReceiveLane { next: 0, open: None, early: None, epoch: 0 };
+        let this = self.lanes.entry(lane).or_insert(new);
         if epoch <= this.epoch {
             return Ok(None);
         }
@@ -149,7 +290,8 @@ impl<T> RecvHalf<T> {
         }
         this.epoch = epoch;
         let (next, open) = (this.next, this.open.take());
-        self.known = self.known.max(next_group);
+        this.early = None;
+        self.know(next_group);
         if let Some(Open { group, slot, len, repeats: false, .. }) = open
             && let Some(buffer) = self.buffer(group, slot)
         {
@@ -176,18 +318,25 @@ impl<T> RecvHalf<T> {
     pub fn unfilled(&self) -> u64 {
         self.told.max(self.known).saturating_sub(self.first)
     }
-    /// Groups that were not announced, or not heard of.
+    /// Groups that were not announced, or not heard of. Eager frames may have ended them.
     pub fn unannounced(&self) -> u64 {
-        self.groups.len() as u64 - self.unfilled()
+        self.first + self.groups.len() as u64 - self.told.max(self.known)
     }
 
-    /// The next group to announce.
-    pub fn poll_clear(&mut self) -> Option<(u64, Slots)> {
-        self.told = self.told.max(self.known).max(self.first);
-        let at = (self.told - self.first) as usize;
-        let slots = self.groups.get(at)?.slots;
-        self.told += 1;
-        Some((self.told - 1, slots))
+    /// The next group to announce, and how many behind it are alike.
+    pub fn poll_clear(&mut self) -> Option<(u64, u64, Slots)> {
+        let from = self.told.max(self.known);
+        let run = self.runs.iter().find(|run| from < run.first + run.count)?;
+        self.told = run.first + run.count;
+        Some((from, self.told - 1 - from, run.slots))
+    }
+
+    /// The sender has heard of all groups below `group`.
+    fn know(&mut self, group: u64) {
+        self.known = self.known.max(group);
+        while self.runs.front().is_some_and(|run| run.first + run.count <= self.known) {
+            self.runs.pop_front();
+        }
     }
 
     /// A data frame of `lane` begins. Where its body belongs; [`Span::EMPTY`]: nowhere, it has come before.
@@ -200,26 +349,35 @@ impl<T> RecvHalf<T> {
             return nonsense("a frame out of order");
         }
         let len = u64::from(header.len);
-        let place = (header.group, header.slot);
         let repeats = header.repeats;
         if repeats && self.has(header) {
             return Ok(Span::EMPTY);
         }
+        let is_early = |half: &Self| half.early.contains_key(&key_of(header));
+        let (place, offset, total) = match header.eager {
+            false => ((header.group, header.slot), header.offset, header.total),
+            true if header.group > self.first + self.groups.len() as u64 || is_early(self) => {
+                return nonsense("an eager frame that cannot be");
+            }
+            true => match self.place_of(header.offset as i32, header.total) {
+                Some(place) => (place, 0, len),
+                None => return self.begin_early(lane, header),
+            },
+        };
         let Some(buffer) = self.buffer(place.0, place.1) else {
             return nonsense("no such buffer");
         };
         let room = buffer.span.len() as u64;
-        let total = buffer.total.unwrap_or(header.total);
-        if header.total != total
+        if header.eager && total > room && buffer.total.is_none() {
+            return self.begin_early(lane, header);
+        }
+        if total != buffer.total.unwrap_or(total)
             || total > room
             || buffer.repeats != repeats && buffer.total.is_some()
         {
             return nonsense("a size that cannot be");
         }
-        if header.offset > total
-            || len > total - header.offset
-            || len > total - buffer.come - buffer.begun
-        {
+        if offset > total || len > total - offset || len > total - buffer.come - buffer.begun {
             return nonsense("a part that is not of its message");
         }
         if len == 0 && (total > 0 || buffer.full) {
@@ -227,10 +385,33 @@ impl<T> RecvHalf<T> {
         }
         (buffer.total, buffer.repeats) = (Some(total), repeats);
         buffer.begun += if repeats { 0 } else { len };
-        let span = buffer.span.part(header.offset as usize, header.len as usize);
+        let span = buffer.span.part(offset as usize, header.len as usize);
         let lane = self.lanes.get_mut(&lane).expect("a lane begins with a hello");
-        lane.open =
-            Some(Open { group: place.0, slot: place.1, offset: header.offset, len, repeats });
+        lane.open = Some(Open { group: place.0, slot: place.1, offset, len, repeats });
+        Ok(span)
+    }
+
+    /// An eager frame of `lane` begins, and no buffer takes it. Where its body is kept.
+    ///
+    /// # Errors
+    /// If the sender had to wait.
+    fn begin_early(&mut self, lane: u16, header: &Header) -> Result<Span, WireError> {
+        let (tag, order) = key_of(header);
+        let begun = self.lanes.values().filter_map(|lane| lane.early.as_ref());
+        let (mut count, mut bytes) = (self.early.len(), self.early_bytes + u64::from(header.len));
+        for (other, place, body) in begun {
+            (count, bytes) = (count + 1, bytes + body.len() as u64);
+            if (*other, *place) == (tag, order) {
+                return Err(WireError::Nonsense("the same eager frame twice"));
+            }
+        }
+        if count >= MOST_EAGER || bytes > MOST_EAGER_BYTES {
+            return Err(WireError::Nonsense("too many eager frames"));
+        }
+        let mut body = vec![0; header.len as usize];
+        let span = Span::new(body.as_mut_ptr(), body.len());
+        let lane = self.lanes.get_mut(&lane).expect("a lane begins with a hello");
+        lane.early = Some((tag, order, body));
         Ok(span)
     }
 
@@ -242,41 +423,59 @@ impl<T> RecvHalf<T> {
         let mut ended = Ended::default();
         let Some(this) = self.lanes.get_mut(&lane) else { return Ok(ended) };
         this.next += 1;
+        let (open, early) = (this.open.take(), this.early.take());
+        self.eager_frames += u64::from(header.eager);
         // Whoever sends into a group has heard of it and of all before.
-        self.known = self.known.max(header.group + 1);
-        // It may have come over another lane since it began.
-        if this.open.take().is_none() || header.repeats && self.has(header) {
+        self.know(header.group + u64::from(!header.eager));
+        if let Some((tag, order, body)) = early {
+            self.early_bytes += body.len() as u64;
+            self.early.insert((tag, order), body);
+            #[expect(unsafe_code, reason = "payload is put where it belongs")]
+            // SAFETY: buffers are of receives under way, and no frame has begun for this one.
+            unsafe {
+                ended.over = self.fill_from_early(tag, order)?;
+            }
             return Ok(ended);
         }
-        let Some(buffer) = self.buffer(header.group, header.slot) else { return Ok(ended) };
-        buffer.begun -= if header.repeats { 0 } else { u64::from(header.len) };
-        buffer.come += u64::from(header.len);
-        let full = buffer.come == header.total;
+        // It may have come over another lane since it began.
+        let Some(open) = open.filter(|_| !(header.repeats && self.has(header))) else {
+            return Ok(ended);
+        };
+        let Some(buffer) = self.buffer(open.group, open.slot) else { return Ok(ended) };
+        buffer.begun -= if header.repeats { 0 } else { open.len };
+        buffer.come += open.len;
+        let full = buffer.total == Some(buffer.come);
         buffer.full = full;
-        let at = (header.group - self.first) as usize;
-        let Some(group) = self.groups.get_mut(at) else { return Ok(ended) };
         if header.repeats {
+            let at = (open.group - self.first) as usize;
+            let Some(group) = self.groups.get_mut(at) else { return Ok(ended) };
             group.have.resize(group.slots.as_slice().len(), Stretches::default());
             if !group.have[usize::from(header.slot)].add(header.offset, header.len.into()) {
                 return Err(WireError::Nonsense("a part that has come in part"));
             }
             ended.late = self.divert(header);
         }
-        let Some(group) = self.groups.get_mut(at) else { return Ok(ended) };
-        group.open -= usize::from(full);
+        ended.over = if full { self.end_buffer(open.group) } else { None };
+        Ok(ended)
+    }
+
+    /// A buffer of `group` is full. The receive, if it is over.
+    fn end_buffer(&mut self, group: u64) -> Option<(T, Sizes)> {
+        let group = self.groups.get_mut((group - self.first) as usize)?;
+        group.open -= 1;
         if group.open > 0 {
-            return Ok(ended);
+            return None;
         }
         let mut sizes = Sizes { count: group.slots.as_slice().len(), ..Sizes::default() };
         for (size, buffer) in sizes.sizes.iter_mut().zip(&group.buffers).take(sizes.count) {
             *size = buffer.come as usize;
         }
-        ended.over = group.token.take().map(|token| (token, sizes));
+        let over = group.token.take().map(|token| (token, sizes));
         while self.groups.front().is_some_and(|group| group.token.is_none()) {
             self.groups.pop_front();
             self.first += 1;
         }
-        Ok(ended)
+        over
     }
 
     /// Whether what a frame brings has come before, of those that may come several times.
@@ -317,6 +516,13 @@ impl<T> RecvHalf<T> {
     /// All that is under way, given up.
     pub fn take_all(&mut self) -> Vec<T> {
         self.first += self.groups.len() as u64;
+        self.early.clear();
+        self.early_bytes = 0;
         self.groups.drain(..).filter_map(|group| group.token).collect()
     }
+}
+
+/// Tag of an eager frame, and its place among those with it.
+fn key_of(header: &Header) -> (i32, u64) {
+    (header.offset as i32, header.total)
 }

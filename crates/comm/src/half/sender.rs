@@ -4,7 +4,11 @@ use crate::copied::Copied;
 use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
-use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError, check_sum};
+use crate::wire::{
+    EAGER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW,
+    WireError, check_sum,
+};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::Stretches;
 
@@ -72,8 +76,31 @@ pub struct TooLarge {
 /// acknowledged, which costs less than to wait.
 const COPIED: u64 = 64 << 10;
 /// All copies of a half, in bytes and sends.
-const MOST_COPIED: u64 = 1 << 20;
-const MOST_COPIES: usize = 256;
+const MOST_COPIES: Share = Share { bytes: 1 << 20, count: 256 };
+/// Eager sends whose buffers are not known.
+const MOST_UNKNOWN: Share = Share { bytes: MOST_EAGER_BYTES, count: MOST_EAGER };
+
+/// Some sends, and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    bytes: u64,
+    count: usize,
+}
+
+impl Share {
+    /// One of so many bytes more, if they are no more than `most` then. Whether it is so.
+    fn add(&mut self, bytes: u64, most: Share) -> bool {
+        let fits = self.bytes + bytes <= most.bytes && self.count < most.count;
+        if fits {
+            (self.bytes, self.count) = (self.bytes + bytes, self.count + 1);
+        }
+        fits
+    }
+    /// One of so many bytes less.
+    fn remove(&mut self, bytes: u64) {
+        (self.bytes, self.count) = (self.bytes - bytes, self.count - 1);
+    }
+}
 
 /// What it means that a frame has been written to the end.
 #[derive(Debug)]
@@ -90,8 +117,18 @@ pub struct SendHalf<T> {
     checksum: bool,
     /// Small sends are copied.
     copies: bool,
-    /// Bytes and number of the sends that are, or are about to be.
-    copied: (u64, usize),
+    /// The sends that are, or are about to be.
+    copied: Share,
+    /// Sends of so many bytes do not wait for a buffer; `None`: all do.
+    eager: Option<u64>,
+    /// Eager sends whose buffers are not known.
+    unknown: Share,
+    /// All sends so far, by tag, where some are eager.
+    by_tag: FxHashMap<i32, u64>,
+    /// Eager frames so far.
+    eager_frames: u64,
+    /// The receiver may think that nobody waits for what it has to announce.
+    unhurried: bool,
     /// Parts may be given to several lanes.
     repeats: bool,
     /// Sends so far.
@@ -102,8 +139,9 @@ pub struct SendHalf<T> {
     early: BTreeMap<u64, Slots>,
     /// Groups with buffers that no send has yet.
     groups: VecDeque<Group>,
-    /// Sends without a buffer, in the order of posting.
-    waiting: VecDeque<u32>,
+    /// Sends without a buffer, in the order of posting, and how many of them are not eager.
+    waiting: VecDeque<Waiting>,
+    blocked: usize,
     sends: Slab<Send<T>>,
     matched: VecDeque<u32>,
     lanes: Vec<SendLane>,
@@ -115,6 +153,15 @@ struct Group {
     slots: Slots,
     /// A bit for each slot that has its send.
     taken: u32,
+}
+
+/// A send that has no buffer. An eager one may be over.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    id: u32,
+    tag: i32,
+    size: u64,
+    eager: bool,
 }
 
 #[derive(Debug)]
@@ -129,7 +176,9 @@ struct Send<T> {
     number: u64,
     body: Span,
     tag: i32,
-    /// Group and slot, once they are known.
+    /// Of an eager one, how many were before it with its tag.
+    order: Option<u64>,
+    /// Group and slot, once they are known; of an eager one never.
     place: (u64, u8),
     slot: Slot,
     acknowledged: u64,
@@ -167,13 +216,19 @@ impl<T: Clone> SendHalf<T> {
         SendHalf {
             checksum,
             copies: false,
-            copied: (0, 0),
+            copied: Share::default(),
+            eager: None,
+            unknown: Share::default(),
+            by_tag: FxHashMap::default(),
+            eager_frames: 0,
+            unhurried: false,
             repeats: false,
             count: 0,
             next_group: 0,
             early: BTreeMap::new(),
             groups: VecDeque::new(),
             waiting: VecDeque::new(),
+            blocked: 0,
             sends: Slab::default(),
             matched: VecDeque::new(),
             lanes: Vec::new(),
@@ -188,6 +243,12 @@ impl<T: Clone> SendHalf<T> {
     /// From now on small sends are over as soon as they are written.
     pub fn allow_copies(&mut self) {
         self.copies = true;
+    }
+
+    /// From now on sends of up to `most` bytes do not wait for a buffer. Each of them must go as one part.
+    pub fn allow_eager(&mut self, most: u64) {
+        debug_assert!(self.count == 0, "their order is counted");
+        self.eager = Some(most.min(EAGER));
     }
 
     /// Takes a message.
@@ -205,38 +266,80 @@ impl<T: Clone> SendHalf<T> {
         self.count += 1;
         let have = Stretches::default();
         let (is_copied, copy) = (false, None);
-        let token = Some(token);
-        let send =
-            Send { token, is_copied, copy, number, body, tag, place, slot, acknowledged: 0, have };
-        self.waiting.push_back(self.sends.insert(send));
-        self.match_sends()
+        let (token, order, size) = (Some(token), None, body.len() as u64);
+        let send = Send {
+            token,
+            is_copied,
+            copy,
+            number,
+            body,
+            tag,
+            order,
+            place,
+            slot,
+            acknowledged: 0,
+            have,
+        };
+        let id = self.sends.insert(send);
+        self.waiting.push_back(Waiting { id, tag, size, eager: false });
+        self.blocked += 1;
+        self.match_sends()?;
+        let Some(most) = self.eager else { return Ok(()) };
+        let before = self.by_tag.entry(tag).or_default();
+        let order = std::mem::replace(before, *before + 1);
+        // Whoever waits is told of all buffers. So nobody who comes later is eager.
+        if self.blocked == 1
+            && let Some(last) = self.waiting.back_mut().filter(|last| last.id == id && !last.eager)
+            && size <= most
+            && self.unknown.add(size, MOST_UNKNOWN)
+            && let Some(send) = self.sends.get_mut(id)
+        {
+            (last.eager, send.order) = (true, Some(order));
+            self.blocked = 0;
+            self.matched.push_back(id);
+        }
+        Ok(())
     }
 
-    /// A group of buffers was announced, perhaps not for the first time.
+    /// Whether the receiver is to hear that somebody waits for buffers ([`SendHalf::request`]).
+    pub fn has_request(&self) -> bool {
+        self.blocked > 0 && self.unhurried
+    }
+    /// What it is to hear then. Any lane may say it.
+    pub fn request(&mut self) -> Header {
+        self.unhurried = false;
+        Header { total: self.eager_frames, ..Header::new(Kind::Request) }
+    }
+
+    /// A group of buffers was announced, and `more` behind it that are alike, perhaps not for the first time.
     ///
     /// # Errors
     /// With what does not fit, as [`SendHalf::post`], or if the peer is too far ahead.
     pub fn handle_clear(
         &mut self,
         group: u64,
+        more: u64,
         slots: Slots,
     ) -> Result<Result<(), TooLarge>, WireError> {
-        if group < self.next_group {
+        let end = group.saturating_add(more);
+        if end < self.next_group {
             return Ok(Ok(()));
         }
-        if group - self.next_group >= WINDOW {
+        let most = if self.eager.is_some() { WINDOW + MOST_EAGER as u64 } else { WINDOW };
+        if end - self.next_group >= most {
             return Err(WireError::Nonsense("too many buffers"));
         }
-        self.early.insert(group, slots);
+        self.early.extend((group.max(self.next_group)..=end).map(|group| (group, slots)));
         while let Some(slots) = self.early.remove(&self.next_group) {
             self.groups.push_back(Group { number: self.next_group, slots, taken: 0 });
             self.next_group += 1;
         }
+        let matched = self.match_sends();
         // So many receives are under way at most, and those without a send are among them.
-        if self.groups.len() as u64 > WINDOW {
+        if matched.is_ok() && self.groups.len() as u64 > WINDOW {
             return Err(WireError::Nonsense("too many buffers"));
         }
-        Ok(self.match_sends())
+        Ok(matched)
     }
 
     /// The first group that was not heard of.
@@ -250,23 +353,27 @@ impl<T: Clone> SendHalf<T> {
             let slots = group.slots.as_slice();
             let mut at = 0;
             while at < self.waiting.len() && group.taken.count_ones() < slots.len() as u32 {
-                let id = self.waiting[at];
-                let send = self.sends.get_mut(id).expect("it waits");
-                let fits = |number: &usize| {
-                    slots[*number].tag == send.tag && group.taken & 1 << number == 0
-                };
+                let Waiting { id, tag, size, eager } = self.waiting[at];
+                let fits =
+                    |number: &usize| slots[*number].tag == tag && group.taken & 1 << number == 0;
                 let Some(number) = (0..slots.len()).find(fits) else {
                     at += 1;
                     continue;
                 };
-                let (size, room) = (send.body.len() as u64, slots[number].size);
+                let room = slots[number].size;
                 if size > room {
                     return Err(TooLarge { size, room });
                 }
                 group.taken |= 1 << number;
+                self.waiting.remove(at);
+                if eager {
+                    self.unknown.remove(size);
+                    continue;
+                }
+                self.blocked -= 1;
+                let send = self.sends.get_mut(id).expect("it waits");
                 send.place = (group.number, number as u8);
                 send.slot = slots[number];
-                self.waiting.remove(at);
                 self.matched.push_back(id);
             }
             if group.taken.count_ones() < slots.len() as u32 {
@@ -306,7 +413,7 @@ impl<T: Clone> SendHalf<T> {
 
     /// Whether sends wait for buffers.
     pub fn waits(&self) -> bool {
-        !self.waiting.is_empty()
+        self.blocked > 0
     }
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
@@ -416,14 +523,12 @@ impl<T: Clone> SendHalf<T> {
                 lane.parts.pop_front();
             }
             let size = send.body.len() as u64;
-            if copies
-                && size <= COPIED
-                && (cut.start, cut.end) == (0, size)
-                && copied.0 + size <= MOST_COPIED
-                && copied.1 < MOST_COPIES
-            {
-                send.is_copied = true;
-                *copied = (copied.0 + size, copied.1 + 1);
+            let whole = (cut.start, cut.end) == (0, size);
+            send.is_copied = copies && size <= COPIED && whole && copied.add(size, MOST_COPIES);
+            if send.order.is_some() {
+                debug_assert!(whole, "an eager send is one part");
+                self.eager_frames += 1;
+                self.unhurried = true;
             }
             let check = if checksum { check_sum_of(body(send, &cut)) } else { 0 };
             lane.frames.push_back(Frame { part: cut, check, of: send.number, given_up: false });
@@ -431,18 +536,26 @@ impl<T: Clone> SendHalf<T> {
         let Frame { part, check, .. } = lane.frames[lane.left];
         let send = self.sends.get(part.send)?;
         let body = body(send, &part);
+        let (group, slot) = send.place;
         let header = Header {
             checked: checksum,
             repeats: self.repeats,
             copied: send.is_copied,
-            slot: send.place.1,
+            slot,
             len: body.len() as u32,
             frame: lane.first + lane.left as u64,
-            group: send.place.0,
+            group,
             offset: part.start,
             total: send.body.len() as u64,
             check,
             ..Header::new(Kind::Data)
+        };
+        let header = match send.order {
+            None => header,
+            Some(total) => {
+                let (group, offset) = (self.next_group, u64::from(send.tag as u32));
+                Header { eager: true, group, offset, total, ..header }
+            }
         };
         lane.left += 1;
         let remote = (send.slot.address.wrapping_add(part.start), send.slot.keys);
@@ -479,6 +592,8 @@ impl<T: Clone> SendHalf<T> {
         next: u64,
         out: &mut Completed<T>,
     ) -> Result<(), WireError> {
+        // The old one may have lost a request.
+        self.unhurried = self.eager_frames > 0;
         let this = &mut self.lanes[usize::from(lane)];
         // What old connections have written may have come.
         this.gone = this.written.saturating_sub(this.first);
@@ -530,7 +645,7 @@ impl<T: Clone> SendHalf<T> {
                 && let Some(send) = self.sends.remove(part.send)
             {
                 if send.is_copied {
-                    self.copied = (self.copied.0 - size, self.copied.1 - 1);
+                    self.copied.remove(size);
                 }
                 out.sends.extend(send.token.map(|token| (token, size)));
             }
@@ -545,7 +660,7 @@ impl<T: Clone> SendHalf<T> {
     pub fn take_all(&mut self) -> Vec<T> {
         self.waiting.clear();
         self.matched.clear();
-        self.copied = (0, 0);
+        (self.blocked, self.copied, self.unknown) = Default::default();
         for lane in &mut self.lanes {
             *lane = SendLane::default();
         }

@@ -125,7 +125,7 @@ mod tests {
         // SAFETY: the bytes outlive the half.
         unsafe { half.post(Span::new(bytes.as_mut_ptr(), bytes.len()), 0, "message") }.unwrap();
         let slots = Slots::new([Slot { size: len, ..Slot::default() }]);
-        half.handle_clear(0, slots).unwrap().unwrap();
+        half.handle_clear(0, 0, slots).unwrap().unwrap();
         let (send, end) = half.poll_matched().unwrap();
         half.assign(lane, Part { send, subflow: 3, start: 0, end });
         let mut flight = Flight::begin(0);

@@ -21,6 +21,11 @@ pub trait Sink {
     /// # Errors
     /// If it belongs nowhere.
     fn begin(&mut self, header: &Header) -> Result<Span, WireError>;
+    /// Whether a data frame that is about to begin may stay where it is, in the memory of the system: nobody has room
+    /// for it yet, or waits for what is behind it.
+    fn may_stay(&self, _: &Header) -> bool {
+        false
+    }
     /// A frame is here, all of it, and its check sum is right. The body is empty if it is data.
     ///
     /// # Errors
@@ -38,6 +43,8 @@ pub struct Inflow {
     open: Option<Open>,
     /// The last body was long.
     long: bool,
+    /// The next frame stays where it is for now ([`Sink::may_stay`]).
+    stays: bool,
     /// What is here of a body that is no payload.
     here: Box<[u8; MOST_BODY]>,
 }
@@ -62,7 +69,7 @@ enum Body {
 impl Default for Inflow {
     fn default() -> Self {
         let (stage, here) = (Box::new([0; STAGE]), Box::new([0; MOST_BODY]));
-        Inflow { stage, from: 0, to: 0, open: None, long: false, here }
+        Inflow { stage, from: 0, to: 0, open: None, long: false, stays: false, here }
     }
 }
 
@@ -70,6 +77,11 @@ impl Inflow {
     /// Whether the rest of a body is to come.
     pub(crate) fn is_in_body(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Whether nothing is read before a long frame that stays where it is: [`Inflow::advance`] asks again.
+    pub fn stays(&self) -> bool {
+        self.stays
     }
 
     /// The body that has begun belongs nowhere any more: another lane has brought it.
@@ -122,6 +134,10 @@ impl Inflow {
                 };
                 let header = Header::decode(bytes)?;
                 self.long = header.len as usize > LONG;
+                self.stays = self.long && header.kind == Kind::Data && sink.may_stay(&header);
+                if self.stays {
+                    return Ok(());
+                }
                 self.from += HEADER;
                 let body = if header.kind == Kind::Data {
                     let all = sink.begin(&header)?;

@@ -1,20 +1,25 @@
 //! What frames begin with.
 
-use super::{HEADER, MOST_PAYLOAD, NONCE, Slots, Welcome, WireError, check_sum, long, word};
+use super::{
+    EAGER, HEADER, MOST_EAGER, MOST_PAYLOAD, NONCE, Slots, WINDOW, Welcome, WireError, check_sum,
+    long, word,
+};
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A part of a message: `frame`, `group`, `slot`, `offset`, `total`; the body is payload.
+    /// A part of a message: `frame`, `group`, `slot`, `offset`, `total`; the body is payload. An eager one is a
+    /// whole message, sent before a buffer for it was announced: `offset` is its tag, `total` how many messages
+    /// with this tag were before it, and the groups below `group` have been heard of.
     Data = 1,
     /// The receiver has the lane, and all its frames below `frame`. The body is a
     /// [`Welcome`](super::Welcome).
     Welcome = 2,
     /// The receiver will not have the lane: `slot` says why ([`Reason`]).
     Refused = 3,
-    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`](super::Slot) each, with keys behind it
-    /// ([`Slots`]).
+    /// Clear to send: `group` has `slot` buffers, and so have the `total` groups behind it. The body is a
+    /// [`Slot`](super::Slot) each, with keys behind it ([`Slots`]).
     Clear = 4,
     /// The receiver has all frames of the lane below `frame`.
     Ack = 5,
@@ -25,6 +30,8 @@ pub enum Kind {
     Bye = 7,
     /// Whoever has taken in a connection begins with it. The body is a [`Nonce`](super::Nonce).
     Challenge = 8,
+    /// Request to send: the sender waits for buffers, and has begun `total` eager frames on all lanes together.
+    Request = 9,
 }
 
 /// Why a channel is over, or a lane refused.
@@ -48,7 +55,7 @@ pub enum Reason {
 /// | bytes | what |
 /// |---|---|
 /// | 0 | [`Kind`] |
-/// | 1 | flags: 1 the payload has a check sum, 2 it may come over several lanes, 4 the sender has a copy |
+/// | 1 | flags: 1 the payload has a check sum, 2 it may come over several lanes, 4 the sender has a copy, 8 eager |
 /// | 2 | `slot` |
 /// | 3 | zero |
 /// | 4 to 8 | length of the body |
@@ -69,6 +76,8 @@ pub struct Header {
     pub repeats: bool,
     /// The sender has a copy, and nobody waits for the acknowledgement.
     pub copied: bool,
+    /// Nobody has announced a buffer for it.
+    pub eager: bool,
     /// A buffer of the group, a number of them, or a reason.
     pub slot: u8,
     /// Bytes that follow.
@@ -93,6 +102,7 @@ impl Header {
             checked: false,
             repeats: false,
             copied: false,
+            eager: false,
             slot: 0,
             len: 0,
             frame: 0,
@@ -107,7 +117,8 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         out[0] = self.kind as u8;
-        out[1] = u8::from(self.checked) | u8::from(self.repeats) << 1 | u8::from(self.copied) << 2;
+        let flags = [self.checked, self.repeats, self.copied, self.eager];
+        out[1] = (0..).zip(flags).map(|(bit, flag)| u8::from(flag) << bit).sum();
         out[2] = self.slot;
         out[4..8].copy_from_slice(&self.len.to_be_bytes());
         out[8..16].copy_from_slice(&self.frame.to_be_bytes());
@@ -137,6 +148,7 @@ impl Header {
             6 => Kind::Ping,
             7 => Kind::Bye,
             8 => Kind::Challenge,
+            9 => Kind::Request,
             _ => return Err(WireError::Nonsense("an unknown kind")),
         };
         let header = Header {
@@ -144,6 +156,7 @@ impl Header {
             checked: bytes[1] & 1 != 0,
             repeats: bytes[1] & 2 != 0,
             copied: bytes[1] & 4 != 0,
+            eager: bytes[1] & 8 != 0,
             slot: bytes[2],
             len: word(bytes, 4),
             frame: long(bytes, 8),
@@ -153,13 +166,19 @@ impl Header {
             check: word(bytes, 40),
         };
         let fits = match kind {
+            Kind::Data if header.eager => {
+                u64::from(header.len) <= EAGER && !header.repeats && header.offset >> 32 == 0
+            }
             Kind::Data => header.len <= MOST_PAYLOAD,
             Kind::Welcome => Welcome::fits(header.len as usize),
             Kind::Challenge => header.len as usize == NONCE,
-            Kind::Clear => Slots::fits(header.slot, header.len as usize) && header.checked,
+            Kind::Clear => {
+                let fits = Slots::fits(header.slot, header.len as usize);
+                fits && header.checked && header.total < WINDOW + MOST_EAGER as u64
+            }
             _ => header.len == 0,
         };
-        let flags = if kind == Kind::Data { 7 } else { 1 };
+        let flags = if kind == Kind::Data { 15 } else { 1 };
         if bytes[1] > flags || bytes[3] != 0 || !fits {
             return Err(WireError::Nonsense("a length or flag that cannot be"));
         }

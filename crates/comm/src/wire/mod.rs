@@ -55,6 +55,13 @@ pub enum WireError {
 /// So many groups may be ahead of the oldest one that is not over.
 pub const WINDOW: u64 = MOST_REQUESTS as u64;
 
+/// Most bytes of an eager frame.
+pub const EAGER: u64 = 64 << 10;
+/// Eager frames for which no buffer was announced: so many at most, of so many bytes together.
+pub const MOST_EAGER: usize = 256;
+/// See [`MOST_EAGER`].
+pub const MOST_EAGER_BYTES: u64 = 1 << 20;
+
 /// The CRC32C of `bytes` (Castagnoli's polynomial, as in iSCSI, RFC 7143).
 pub(crate) fn check_sum(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)

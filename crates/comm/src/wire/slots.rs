@@ -81,8 +81,8 @@ impl Slots {
         let keys = |each: usize| (0..MOST_NICS).any(|keys| each == SLOT + KEY * keys);
         (1..=MOST_BUFFERS).contains(&count) && len.is_multiple_of(count) && keys(len / count)
     }
-    /// Header and body of a [`Kind::Clear`] frame, appended to `out`.
-    pub fn encode(&self, group: u64, out: &mut Vec<u8>) {
+    /// Header and body of a [`Kind::Clear`] frame for `group` and `behind` groups behind it, appended to `out`.
+    pub fn encode(&self, group: u64, behind: u64, out: &mut Vec<u8>) {
         let mut body = [0; MOST_BODY];
         let last_key = |slot: &Slot| slot.keys.iter().rposition(|key| *key != 0).unwrap_or(0);
         let more = self.as_slice().iter().map(last_key).max().unwrap_or(0);
@@ -97,6 +97,7 @@ impl Slots {
         let body = &body[..self.count * each];
         let header = Header {
             group,
+            total: behind,
             checked: true,
             slot: self.count as u8,
             len: body.len() as u32,

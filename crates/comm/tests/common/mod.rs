@@ -102,6 +102,9 @@ pub(crate) fn pair() -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
     (a, b, sending, receiving)
 }
 
+/// Bytes of a message that waits for its buffer.
+pub(crate) const LONG: usize = 100_000;
+
 pub(crate) fn send(
     channel: &SendChannel,
     bytes: &[u8],
