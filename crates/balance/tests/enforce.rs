@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use weft_balance::enforce::label::{label_of_port, port_of_label};
 use weft_balance::enforce::{
     Crossing, Ends, Enforce, FiveTuple, HashFunction, Hasher, Hashing, MICROSOFT_KEY, PathRoutes,
-    PortRange, PortRules, Ports, Segments, crossings, uplink_of,
+    PortRange, PortRules, Ports, Segments, crossings, links_from, uplink_of,
 };
 use weft_balance::forward::{Forward, Hops, Passing, SwitchContext};
 use weft_balance::plan::Route;
@@ -154,6 +154,15 @@ fn by_table(fabric: &Fabric, segments: &Segments, ends: &Ends, port: u16) -> Vec
     })
 }
 
+/// By the ports that its path is known to cross.
+fn by_trace(fabric: &Fabric, ends: &Ends, path: PathId) -> Vec<Crossing> {
+    let ports = fabric.trace(ends.src, ends.dst, path);
+    walk(fabric, ends, |switch, _| {
+        let own = ports.iter().find(|port| fabric.ports()[**port].owner == Node::Switch(switch));
+        own.expect("it is on the path").0 - fabric.next_hops(switch, ends.dst).first.0
+    })
+}
+
 fn clos() -> impl Strategy<Value = Clos> {
     let two = (2u32..5, 1u32..6).prop_map(|(leaves, spines)| Tiers::Two { leaves, spines });
     let three = (1u32..4, 1u32..3, 1u32..4, 1u32..4).prop_map(
@@ -199,6 +208,7 @@ trials! {
             let wanted = crossings(&fabric, ends.src, ends.dst, path).unwrap();
             prop_assert_eq!(&by_rules(&fabric, &ends, port), &wanted);
             prop_assert_eq!(&by_table(&fabric, &segments, &ends, port), &wanted);
+            prop_assert_eq!(&by_trace(&fabric, &ends, path), &wanted);
             prop_assert_eq!(ports.path(&fabric, &ends, port), Some(path));
             prop_assert_ne!(port, ports.port(&fabric, &ends, path, number + 1).unwrap());
             let ups: Vec<_> = wanted.iter().map(|at| (at.switch, at.hop)).collect();
@@ -380,6 +390,34 @@ fn ports_that_a_host_finds_out_lead_where_it_says() {
                     let real = ports.path(&fabric, &Ends::of(src, dst), port);
                     assert_eq!(real, Some(path), "{name}: {port}");
                     assert_eq!(routes.path(&fabric, dst, route), Some(path), "{name}: {port}");
+                }
+            }
+        }
+    }
+}
+
+/// The same up to the highest switch where links come in bundles: down, a port may take any member.
+#[test]
+fn ports_that_a_host_finds_out_lead_up_where_it_says() {
+    let tiers = Tiers::Three { pods: 2, leaves_per_pod: 2, aggs_per_pod: 2, cores: 2 };
+    for (leaf, agg) in [(1, 2), (2, 1), (2, 2)] {
+        let mut clos = Clos::uniform(tiers, 2, LINK);
+        (clos.leaf_bundle.members, clos.agg_bundle.members) = (leaf, agg);
+        let fabric = Fabric::build(&clos).unwrap();
+        for (src, dst) in (0..8).map(|host| (HostId(host), HostId((host + 5) % 8))) {
+            let function = HashFunction::Crc32;
+            let hashing = Hashing { function, seed: u64::from(src.0), same_salt: false };
+            let ends = Ends::of(src, dst);
+            let mut routes = PathRoutes::new(Enforce::Discovered, src, Some(hashing));
+            for path in paths(&fabric, &ends) {
+                let route = routes.route(&fabric, dst, path);
+                let Route::Hashed(port) = route else { panic!("{route:?}") };
+                let taken = links_from(&fabric, &ends, port, |switch, tuple, hops| {
+                    uplink_of(&hashing.at(&fabric, switch), tuple, hops)
+                });
+                if let Some(said) = routes.path(&fabric, dst, route) {
+                    let (said, up) = (fabric.trace(src, dst, said), fabric.hops(src, dst) / 2);
+                    assert_eq!(taken[..up as usize], said[..up as usize], "{ends:?} {port}");
                 }
             }
         }

@@ -204,7 +204,8 @@ impl Fabric {
         Ok(())
     }
 
-    /// The ports that a packet from `src` to `dst` crosses under `path`, NIC first.
+    /// The ports that a packet from `src` to `dst` crosses under `path`, NIC first. Where path ids cannot name members
+    /// ([`Fabric::check_path_ids`]) source ports lead it down from a core by those that it went up by.
     pub fn trace(&self, src: HostId, dst: HostId, path: PathId) -> Vec<PortId> {
         let mut path = path;
         let mut ports = vec![self.nic(src)];
@@ -212,11 +213,24 @@ impl Fabric {
             let Node::Switch(switch) = self.ports()[ports[ports.len() - 1]].peer else {
                 return ports;
             };
+            if self.clos().is_some() && self.tier(switch) == 2 {
+                path = self.down_from_core(path);
+            }
             let hop = self.pinned_hop(switch, dst, path, None);
             let (port, next) = hop.expect("every host can be reached");
             ports.push(port);
             path = next;
         }
+    }
+
+    /// As switches read it from a core on: which member of each bundle.
+    fn down_from_core(&self, path: PathId) -> PathId {
+        let member = |uplink: u8, members: u32| (u32::from(uplink) % members) as u8;
+        let clos = self.clos().expect("others have no cores");
+        PathId::new(
+            member(path.second(), clos.agg_bundle.members),
+            member(path.first(), clos.leaf_bundle.members),
+        )
     }
 }
 

@@ -67,8 +67,10 @@ pub(super) fn find_ports(fabric: &Fabric, ends: &Ends, hashing: Hashing) -> Foun
     let mut found = FoundPorts::default();
     for path in survey.state(0).paths {
         let links: Vec<u32> = path.hops.iter().flatten().map(|hop| u32::from(*hop)).collect();
-        let ports = found.0.entry(named(fabric, ends, &links)).or_default();
-        ports.extend(path.ports.into_iter().chain(path.predicted));
+        if let Some(name) = named(fabric, ends, &links) {
+            let ports = found.0.entry(name).or_default();
+            ports.extend(path.ports.into_iter().chain(path.predicted));
+        }
     }
     found
 }
@@ -92,18 +94,21 @@ pub fn links_from(
     links
 }
 
-/// The path over these links, the NIC's first.
-fn named(fabric: &Fabric, ends: &Ends, links: &[u32]) -> PathId {
+/// The path over these links, the NIC's first; `None` if they do not join: where few ports were asked about a switch,
+/// all are taken to meet it.
+fn named(fabric: &Fabric, ends: &Ends, links: &[u32]) -> Option<PathId> {
     let hop = |place: usize| {
-        let before = fabric.ports()[PortId(*links.get(place - 1)?)].peer;
+        let Some(link) = links.get(place) else { return Some(0) };
+        let before = fabric.ports()[PortId(links[place - 1])].peer;
         let Node::Switch(switch) = before else { return None };
-        Some((links.get(place)? - fabric.next_hops(switch, ends.dst).first.0) as u8)
+        let group = fabric.next_hops(switch, ends.dst);
+        link.checked_sub(group.first.0).filter(|hop| *hop < group.count).map(|hop| hop as u8)
     };
-    let first = hop(1).unwrap_or(0);
+    let first = hop(1)?;
     // Down over a bundle any member is taken: a path is called by the one that goes with its uplink.
     let second = match fabric.pod_of(ends.src) == fabric.pod_of(ends.dst) {
         true => (u32::from(first) % clos(fabric).leaf_bundle.members) as u8,
-        false => hop(2).unwrap_or(0),
+        false => hop(2)?,
     };
-    PathId::new(first, second)
+    Some(PathId::new(first, second))
 }
