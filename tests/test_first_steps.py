@@ -229,6 +229,18 @@ def test_a_section_is_explained_by_its_keys(weft: Weft, table: str) -> None:
     assert [*(name for name in found if name == table), *inside] == found
 
 
+@pytest.mark.parametrize("table", ["workload.jobs", "workload.jobs.NAME", "workload.jobs.a"])
+def test_jobs_are_explained_by_the_keys_of_each(weft: Weft, table: str) -> None:
+    """What is for all of them together, or for patterns only, is not among these."""
+    found = {one["name"] for one in json.loads(weft("explain", table, "--json").stdout)}
+    assert ("workload.jobs" in found) == (table == "workload.jobs")
+    keys = {name.removeprefix("workload.jobs.NAME.") for name in found - {"workload.jobs"}}
+    assert {"collective", "size", "ranks", "window", "global_batch"} <= keys
+    assert not {"pattern", "senders", "placement", "jobs", "file"} & keys
+    told = weft("explain", table).stdout
+    assert "workload.jobs.NAME.model  (required: one of collective, trace, model)" in told
+
+
 @pytest.mark.parametrize("key", ["workload.size", '"workload.size"', "failures", "failures.x.lost"])
 def test_a_swept_key_is_explained(weft: Weft, key: str) -> None:
     """What sweeps it, and itself."""
@@ -249,6 +261,7 @@ def test_a_key_is_explained(weft: Weft) -> None:
     assert weft("explain", "detect").stdout == text
     of_job = weft("explain", "workload.jobs.a.ranks").stdout
     assert of_job == weft("explain", "workload.ranks").stdout
+    assert 'did you mean "workload.jobs"?' in weft("explain", "workload.job").stderr
     wrong = weft("explain", "failures.links.detekt")
     assert wrong.returncode == 2
     assert 'did you mean "failures.NAME.detect"?' in wrong.stderr

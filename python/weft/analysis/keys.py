@@ -7,7 +7,7 @@ of the sections that it reads itself (`shown_keys`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft import api
 from weft._types import CatalogueEntry, CatalogueOption
@@ -15,6 +15,9 @@ from weft.study.fields import suggestion
 
 _LISTS = ("sections", "topologies", "workloads", "transports", "schemes")
 _JOBS = ("workload", "jobs")
+_OF_A_JOB = ("collective", "trace", "model")
+"""Keys that say what one of several jobs does."""
+_CHOSEN_BY_A_JOB = {f"workload.{key}" for key in (*_OF_A_JOB, "algorithm")}
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,10 @@ def find(text: str, keys: Sequence[Key]) -> list[Key]:
     wanted = text.strip("[]").split(".")
     if tuple(wanted[:2]) == _JOBS and len(wanted) > 3:
         wanted = ["workload", *wanted[3:]]
+    elif tuple(wanted[:2]) == _JOBS:
+        of_jobs = ".".join(_JOBS)
+        itself = [key for key in keys if key.name == of_jobs and len(wanted) == 2]
+        return [*itself, *_of_each_job(keys)]
     exact = [key for key in keys if _matches(key.name.split("."), wanted)]
     inside = [key for key in keys if _matches(key.section.split("."), wanted)]
     if exact or inside:
@@ -88,6 +95,21 @@ def find(text: str, keys: Sequence[Key]) -> list[Key]:
     below = [key for key in keys if _matches(key.name.split(".")[: len(wanted)], wanted)]
     ending = [key for key in keys if key.name.split(".")[-len(wanted) :] == wanted]
     return below or ending or _under_any(text, keys)
+
+
+def _of_each_job(keys: Sequence[Key]) -> list[Key]:
+    """What a table of `workload.jobs` has: of `[workload]` what is not for all jobs together."""
+    found = []
+    for key in keys:
+        section, _, last = key.name.rpartition(".")
+        uses = [use for use in key.uses if any(name in _CHOSEN_BY_A_JOB for name, _ in use.under)]
+        if last in _OF_A_JOB:
+            one_of = f"required: one of {', '.join(_OF_A_JOB)}"
+            uses = [replace(use, default=one_of) for use in key.uses]
+        for_all = any(name == ".".join(_JOBS) for use in uses for name, _ in use.under)
+        if section == "workload" and uses and not for_all:
+            found.append(replace(key, name=f"workload.jobs.NAME.{last}", uses=uses))
+    return found
 
 
 def _under_any(text: str, keys: Sequence[Key]) -> list[Key]:

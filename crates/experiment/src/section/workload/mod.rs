@@ -122,16 +122,20 @@ fn read_pattern(r: &mut Reader<'_>, info: &PatternInfo) -> Result<WorkloadSource
 
 /// The key of several jobs side by side.
 const JOBS: &str = "jobs";
+const SIDE_BY_SIDE: &str = "jobs side by side, each a table [workload.jobs.NAME]";
 
 fn read_jobs(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
     if r.has("pattern") && !r.is_rehearsal() {
         return Err(r.wrong("pattern", "stands beside a job; remove one of them"));
     }
     let placement = placement::read(r, folder)?;
+    if r.is_rehearsal() {
+        r.section(JOBS, SIDE_BY_SIDE, |_| Ok(()))?;
+    }
     if !r.has(JOBS) || r.is_rehearsal() {
         return Ok(WorkloadSource::Jobs { jobs: vec![job::read(r, folder)?], placement });
     }
-    let jobs = r.section(JOBS, "jobs side by side, each a table", |r| {
+    let jobs = r.section(JOBS, SIDE_BY_SIDE, |r| {
         let jobs =
             r.keys().into_iter().map(|name| r.section(&name, "a job", |r| job::read(r, folder)));
         jobs.collect::<Result<Vec<_>>>()
