@@ -138,12 +138,18 @@ def test_a_plugin_in_this_folder_is_that_file(weft: Weft, tmp_path: Path) -> Non
             '-b: "many" is not a size: write one such as "64MB"',
         ),
         (["-b", "2M", "-e", "1M"], "-b 2M: more than -e 1M"),
+        (["-b", "0"], "-b 0: never becomes -e 16MiB by factors; use 4 or more"),
         (["-e", "100G"], "-e 100G: use at most 16G"),
         (["--chunk", "2G"], "--chunk 2G: use 4B to 1GiB"),
         (["--rank", "0"], "--rank: also needs --rendezvous, where rank 0 waits"),
         (["--rendezvous", "here:1"], "--rendezvous: also needs the --rank of this process"),
         (["--rank", "2", "--rendezvous", "127.0.0.1:1"], "--rank 2: with --ranks 2 use 0 to 1"),
         (["--rank", "0", "--rendezvous", "nowhere"], "--rendezvous nowhere: use HOST:PORT"),
+        (
+            ["--rank", "0", "--rendezvous", "nowhere.invalid:29500"],
+            "--rendezvous nowhere.invalid:29500: failed to lookup address information",
+        ),
+        (["--address", "127.0.0.1"], "--address: does nothing with a plugin, which has"),
         (["--plugin", "none.so"], "--plugin none.so: there is no such file"),
         (["--over", "sockets", "--address", "x"], "--address x: use an address"),
         (["--over", "sockets", "--device", "1"], "--device: does nothing with --over sockets"),
@@ -173,6 +179,12 @@ def test_bad_input_takes_one_line(weft: Weft, arguments: list[str], complaint: s
         ("WEFT_SCHEME", "ethereal", "WEFT_SCHEME: ethereal needs to know the fabric"),
         ("WEFT_CHECKSUM", "maybe", 'WEFT_CHECKSUM: "maybe": is not known; use one of 0, 1'),
         ("WEFT_BACKEND", "roce", "WEFT_BACKEND: roce, but lo has no RDMA device"),
+        ("WEFT_STATS", "/none/s.json", "WEFT_STATS: /none/s.json: No such file or directory"),
+        ("WEFT_STATS", "/proc", "WEFT_STATS: /proc: is a directory"),
+        ("WEFT_PROMETHEUS", "/proc/none", "WEFT_PROMETHEUS: /proc/none: No such file"),
+        ("WEFT_PROMETHEUS", "192.0.2.1:9400", "WEFT_PROMETHEUS: 192.0.2.1:9400: Cannot assign"),
+        ("WEFT_PROFILE", "/proc/none", "WEFT_PROFILE: /proc/none: No such file or directory"),
+        ("WEFT_TCP_CONGESTION", "none", 'WEFT_TCP_CONGESTION: "none": No such file or directory'),
     ],
 )
 def test_bad_variables_take_one_line(
@@ -185,6 +197,15 @@ def test_bad_variables_take_one_line(
     (line, *more) = done.stderr.splitlines()
     assert line.startswith(f"error: {complaint}")
     assert not more
+
+
+def test_what_all_ranks_warn_of_is_said_once(weft: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rank 0, in whose environment the others are."""
+    monkeypatch.setenv("WEFT_IFNAMES", "lo")
+    done = weft("bench-net", "--ranks", "3", *SMALL)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert "WEFT_IFNAMES: no such variable; did you mean WEFT_IFNAME?" in line
 
 
 def test_the_old_name_of_an_option_has_a_hint(weft: Weft) -> None:

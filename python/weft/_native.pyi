@@ -300,8 +300,10 @@ def bench_net(
     or a rank that is gone, raises RuntimeError.
     """
 
-def check_environment() -> None:
+def check_environment(*, outputs: bool = False) -> list[str]:
     """Refuse what this process's ``WEFT_*`` variables ask for, if it cannot be.
+
+    With `outputs` also what could not be written or served here. Returns the plugin's warnings.
 
     Raises ExperimentError: variable, or file and key, and the mend.
     """

@@ -82,6 +82,8 @@ def sizes(first: str, last: str, factor: int) -> list[int]:
     least, most = parse_size("-b", first), parse_size("-e", last)
     if least > most:
         raise ExperimentError(f"-b {first}: more than -e {last}")
+    if least == 0 < most:
+        raise ExperimentError(f"-b {first}: never becomes -e {last} by factors; use 4 or more")
     found = [least]
     while found[-1] * factor <= most and factor > 1 and found[-1] > 0:
         found.append(found[-1] * factor)
@@ -109,11 +111,10 @@ def run(options: Options, rank: int | None, rendezvous: str | None) -> int:
         plugin = plugin.absolute()
     if rank is None:
         _use_loopback()
-    if plugin == PLUGIN:
-        _native.check_environment()
+    warned = _native.check_environment(outputs=True) if plugin == PLUGIN else []
     if rank is not None and rendezvous is not None:
         return _one(options, rank, rendezvous, plugin, measured, chunk)
-    return _all_here(options, plugin, measured, chunk)
+    return _all_here(options, plugin, measured, chunk, warned)
 
 
 def _use_loopback() -> None:
@@ -122,8 +123,10 @@ def _use_loopback() -> None:
         os.environ["WEFT_IFNAME"] = "=lo"
 
 
-def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk: int) -> int:
-    """Ranks as processes of this machine, of which this one is rank 0."""
+def _all_here(
+    options: Options, plugin: Path | None, measured: list[int], chunk: int, warned: list[str]
+) -> int:
+    """Ranks as processes of this machine, of which this one is rank 0, and warns as `warned`."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         rendezvous = f"127.0.0.1:{found.getsockname()[1]}"
@@ -150,7 +153,11 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
         status = max([status, *(code if code >= 0 else 1 for code in codes)])
         # What is wrong with the input all ranks say: then this one's line was enough.
         said.seek(0)
-        sys.stderr.write(said.read().decode(errors="replace"))
+        lines = said.read().decode(errors="replace").splitlines(keepends=True)
+        if not options.verbose:
+            new = (line for line in lines if not any(warning in line for warning in warned))
+            lines = list(dict.fromkeys(new))
+        sys.stderr.writelines(lines)
         return status
 
 

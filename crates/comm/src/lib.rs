@@ -53,6 +53,7 @@ pub use process::Process;
 pub use roce::gpu::GpuAccess;
 pub use shared_ports::SharedPorts;
 pub use statistics::Statistics;
+pub use tcp::try_congestion;
 
 /// Most buffers of one receive.
 pub const MOST_BUFFERS: usize = 8;

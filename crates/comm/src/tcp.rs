@@ -92,7 +92,7 @@ pub(crate) fn connect(
 ///
 /// # Errors
 /// If the system does not have it, or not for this process.
-pub(crate) fn try_congestion(name: &str) -> io::Result<()> {
+pub fn try_congestion(name: &str) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_congestion(name.as_bytes())
 }

@@ -10,11 +10,13 @@
 //! | `rdma` | the RDMA device of an interface |
 //! | `keeper` | a table of discovered paths, kept true while a job runs |
 //! | `endpoint` | all of it put together |
+//! | `outputs` | whether what is to be written and served can be |
 
 mod catalogue;
 mod endpoint;
 mod interfaces;
 mod keeper;
+mod outputs;
 mod rdma;
 mod scheme;
 mod source;
@@ -23,6 +25,7 @@ pub mod variables;
 pub use catalogue::catalogue;
 pub use interfaces::Interface;
 pub use keeper::{KeptPaths, PathKeeper};
+pub use outputs::try_directory;
 pub use scheme::DIFFERENT;
 pub use variables::{Log, VARIABLES, Variable, profile_directory};
 pub use weft_comm::EndpointConfig;

@@ -254,7 +254,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
             .word(&[("0", Checksum::None), ("1", Checksum::BetweenHosts), ("all", Checksum::All)])?
             .unwrap_or(Checksum::BetweenHosts),
         encrypt: get("WEFT_ENCRYPT").flag()?.unwrap_or(false),
-        congestion: get("WEFT_TCP_CONGESTION").text.map(Arc::from),
+        congestion: get("WEFT_TCP_CONGESTION").congestion()?,
         key: get("WEFT_KEY_FILE").secret()?,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,
@@ -354,6 +354,17 @@ impl Text {
             _ => Err(self.wrong("is no list of options; write it as batch=10us,group=size")),
         };
         text.split(',').map(pair).collect()
+    }
+
+    /// The name of a congestion control that the system has.
+    fn congestion(self) -> Result<Option<Arc<str>>, DeployError> {
+        let Some(name) = &self.text else { return Ok(None) };
+        weft_comm::try_congestion(name).map_err(|error| {
+            self.wrong(&format!(
+                "{error}; use one of sysctl net.ipv4.tcp_allowed_congestion_control"
+            ))
+        })?;
+        Ok(Some(name.as_str().into()))
     }
 
     fn prometheus(self) -> Result<Option<Prometheus>, DeployError> {

@@ -139,9 +139,16 @@ fn difference(own: &str, rank: usize, said: &[u8]) -> Option<String> {
 }
 
 fn resolve(place: &str) -> Result<SocketAddr, BenchError> {
-    let found = place.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| {
-        BenchError::input(format!("--meet {place}: use HOST:PORT, as 10.0.0.1:29500"))
+    let named = place.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    if named.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        let what = format!("--meet {place}: use HOST:PORT, as 10.0.0.1:29500");
+        return Err(BenchError::input(what));
+    }
+    let found = place.to_socket_addrs().and_then(|mut all| {
+        all.next().ok_or_else(|| std::io::Error::other("the name has no address"))
+    });
+    found.map_err(|error| {
+        BenchError::input(format!("--meet {place}: {error}; use the address of rank 0's host"))
     })
 }
 

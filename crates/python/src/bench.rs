@@ -80,10 +80,16 @@ pub(crate) fn bench_net(
     }
 }
 
-/// Refuses what the variables of this process ask for, if it cannot be, as the plugin would.
+/// Refuses what the variables of this process ask for, if it cannot be, as the plugin would; `outputs`: also what
+/// could not be written or served here. What the plugin would warn of, a line each.
 #[pyfunction]
-pub(crate) fn check_environment() -> PyResult<()> {
-    weft_deploy::of_this_process().map(drop).map_err(wrong)
+#[pyo3(signature = (*, outputs = false))]
+pub(crate) fn check_environment(outputs: bool) -> PyResult<Vec<String>> {
+    let deployment = weft_deploy::of_this_process().map_err(wrong)?;
+    if outputs {
+        deployment.check_outputs().map_err(wrong)?;
+    }
+    Ok(deployment.warnings)
 }
 
 fn version(name: &str) -> PyResult<Version> {

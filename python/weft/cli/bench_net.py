@@ -97,13 +97,17 @@ def bench_net(
         typer.Option(help="sockets: plain TCP sockets without a plugin, as a baseline."),
     ] = "plugin",
     connections: Annotated[
-        int, typer.Option(min=1, max=64, metavar="N", help="Sockets per channel.")
+        int,
+        typer.Option(
+            min=1, max=64, metavar="N", help="With --over sockets: connections per channel."
+        ),
     ] = 4,
     address: Annotated[
         str | None,
         typer.Option(
             metavar="IP",
-            help="Listening address. Default: the one that reaches --rendezvous.",
+            help="With --over sockets: the listening address. Default: the one that reaches "
+            "--rendezvous.",
         ),
     ] = None,
     wait: Annotated[
@@ -143,6 +147,7 @@ def bench_net(
         command.refuse(context, useless, "--over sockets, which has no plugin")
     else:
         command.refuse(context, ("--connections",), "a plugin, which has connections of its own")
+        command.refuse(context, ("--address",), "a plugin, which has addresses of its own")
     if abi in _WITHOUT_CLASS:
         command.refuse(context, ("--traffic-class",), f"--abi {abi}, which has none")
     if meet is not None:

@@ -115,9 +115,7 @@ impl Recorder {
         let broken = |error: std::io::Error| {
             Failure::Setup(format!("WEFT_PROFILE: {}: {error}", directory.display()))
         };
-        std::fs::create_dir_all(directory).map_err(broken)?;
-        let probe = directory.join(format!(".weft-{}", std::process::id()));
-        std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe)).map_err(broken)?;
+        weft_deploy::try_directory(directory).map_err(broken)?;
         let thread = std::thread::Builder::new().name("weft-profile".into());
         thread
             .spawn(|| {

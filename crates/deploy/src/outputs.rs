@@ -1,0 +1,67 @@
+//! Whether what a process is to write and serve can be: asked before a job begins, in one place.
+
+use crate::variables::profile_directory;
+use crate::{DeployError, Deployment, Prometheus};
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+
+/// Makes `directory`, unless it is there, and tries whether files can be written into it.
+///
+/// # Errors
+/// What the system says.
+pub fn try_directory(directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    try_writing(directory)
+}
+
+fn try_writing(directory: &Path) -> io::Result<()> {
+    let probe = directory.join(format!(".weft-{}", std::process::id()));
+    std::fs::write(&probe, "")?;
+    std::fs::remove_file(&probe)
+}
+
+impl Deployment {
+    /// Whether statistics, what Prometheus reads and the profile of this process can be where they are to be.
+    ///
+    /// # Errors
+    /// The variable that asks for what cannot be: one line.
+    pub fn check_outputs(&self) -> Result<(), DeployError> {
+        if let Some(file) = &self.stats {
+            let folder = file.parent().filter(|folder| *folder != Path::new(""));
+            let tried = match file.is_dir() {
+                true => Err(io::ErrorKind::IsADirectory.into()),
+                false => try_writing(folder.unwrap_or(Path::new("."))),
+            };
+            said(
+                "WEFT_STATS",
+                file.display(),
+                tried,
+                "name a file in a folder that can be written",
+            )?;
+        }
+        match &self.prometheus {
+            Some(Prometheus::Directory(directory)) => {
+                let mend = "name a directory that can be written";
+                said("WEFT_PROMETHEUS", directory.display(), try_writing(directory), mend)?;
+            }
+            Some(Prometheus::Served(address)) => {
+                let tried = TcpListener::bind((address.ip(), 0)).map(drop);
+                said("WEFT_PROMETHEUS", address, tried, "use an address of this machine")?;
+            }
+            None => {}
+        }
+        let Some(directory) = profile_directory() else { return Ok(()) };
+        let mend = "name a directory that can be written";
+        said("WEFT_PROFILE", directory.display(), try_directory(&directory), mend)
+    }
+}
+
+fn said(
+    name: &str,
+    value: impl std::fmt::Display,
+    tried: io::Result<()>,
+    mend: &str,
+) -> Result<(), DeployError> {
+    tried.map_err(|error| DeployError(format!("{name}: {value}: {error}; {mend}")))
+}
