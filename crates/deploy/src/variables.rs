@@ -324,10 +324,9 @@ impl Text {
 
     fn span(self, default: Duration) -> Result<Duration, DeployError> {
         let Some(text) = &self.text else { return Ok(default) };
-        let wrong = |what: &str| self.wrong(&format!("{what}; write a time as 500ms or 2s"));
-        let Time(picoseconds) = parse_time(text).map_err(|error| wrong(&error.to_string()))?;
-        let span = Duration::from_nanos(picoseconds / 1_000);
-        if span < Duration::from_millis(1) { Err(wrong("is below 1ms")) } else { Ok(span) }
+        let span = parse_time(text).ok().map(|Time(all)| Duration::from_nanos(all / 1_000));
+        let what = "is no time from 1ms on; write it with its unit, as 500ms or 2s";
+        span.filter(|span| *span >= Duration::from_millis(1)).ok_or_else(|| self.wrong(what))
     }
 
     fn list(self) -> Vec<String> {

@@ -427,7 +427,12 @@ fn mistakes_are_told_in_one_line() {
         (&[("WEFT_CONNECTIONS", "0")], "WEFT_CONNECTIONS: \"0\": is out of range; use 1 to 64"),
         (&[("WEFT_BACKEND", "rdma")], "WEFT_BACKEND: \"rdma\": is not known; use one of auto"),
         (&[("WEFT_CHECKSUM", "yes")], "WEFT_CHECKSUM: \"yes\": is not known; use one of 0, 1"),
-        (&[("WEFT_PATH_TIMEOUT", "5")], "WEFT_PATH_TIMEOUT: \"5\": "),
+        (
+            &[("WEFT_PATH_TIMEOUT", "5")],
+            "WEFT_PATH_TIMEOUT: \"5\": is no time from 1ms on; write it with its unit, as 500ms or 2s",
+        ),
+        (&[("WEFT_PATHS_CHECK", "1us")], "WEFT_PATHS_CHECK: \"1us\": is no time from 1ms on"),
+        (&[("WEFT_TCP_CONGESTION", "none")], "WEFT_TCP_CONGESTION: \"none\": No such file"),
         (&[("WEFT_GIVE_UP", "100ms")], "WEFT_GIVE_UP: \"100ms\": shorter than"),
         (&[("WEFT_PROMETHEUS", "9400")], "WEFT_PROMETHEUS: \"9400\": is no address; write"),
         (&[("WEFT_RDMA_DEVICE", "mlx5_0:x")], "WEFT_RDMA_DEVICE: \"mlx5_0:x\": is no device"),
