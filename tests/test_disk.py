@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import subprocess
@@ -109,6 +110,16 @@ def test_report_of_damaged_results_takes_one_line(weft: Weft, tmp_path: Path) ->
         assert done.returncode == 2
         assert done.stderr.startswith(f"error: {copy.name}: {name} is damaged; repeat")
         assert done.stderr.count("\n") == 1
+    study = json.loads((tmp_path / "out/study.json").read_text())
+    (experiment,) = study["experiments"]
+    for there, key in ((study, "later"), (experiment, "experiments.later")):
+        there["later"] = 1
+        (tmp_path / "study-json/study.json").write_text(json.dumps(study))
+        done = weft("report", "study-json")
+        said = f"error: study-json: study.json: {key}: this version of Weft does not know it; use"
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(said)
+        del there["later"]
     for name in ("links.parquet", "runs.parquet"):
         pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "out" / name)
         done = weft("report", "out")

@@ -252,12 +252,24 @@ def load(directory: Path) -> Results:
     )
 
 
+def _unknown(kind: type[Study | Experiment], found: dict[str, Any]) -> list[str]:
+    """Fields in a file that another version has written."""
+    return sorted(set(found) - {one.name for one in fields(kind)})
+
+
 def saved(directory: Path) -> Study:
     """The study whose results are in a directory."""
     try:
         found: dict[str, Any] = json.loads((directory / _FILE).read_text())
-        experiments = [Experiment(**experiment) for experiment in found.pop("experiments")]
-        return Study(experiments, **found)
+        experiments = found.pop("experiments")
+        unknown = [f"experiments.{key}" for one in experiments for key in _unknown(Experiment, one)]
+        unknown += _unknown(Study, found)
+        if unknown:
+            raise ExperimentError(
+                f"{directory}: {_FILE}: {unknown[0]}: this version of Weft does not know it; use "
+                "the version that wrote it, or repeat the command that made it"
+            )
+        return Study([Experiment(**experiment) for experiment in experiments], **found)
     except FileNotFoundError:
         if any(directory.glob("runs/*/row.json")):
             raise ExperimentError(
@@ -270,6 +282,8 @@ def saved(directory: Path) -> Study:
         raise ExperimentError(
             f"{directory}: not a directory; name the -o directory of a finished run"
         ) from None
+    except ExperimentError:
+        raise
     except (ValueError, LookupError, TypeError):
         raise ExperimentError(
             f"{directory}: {_FILE} is damaged; repeat the command that made it"
