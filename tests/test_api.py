@@ -324,6 +324,27 @@ def test_mistakes_about_switches() -> None:
         package.switch_config(hashed, "sonic")
 
 
+def test_mistakes_name_arguments_not_options(weft: Weft, tmp_path: Path) -> None:
+    """Where the command line names what it calls them."""
+    cluster, work = EXAMPLES / "cluster.toml", "all-reduce:size=64KB"
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[workload]\ncollective = "all-reduce"\nsize = "1MB"\n[balance]\nscheme = "ecmp"'
+    )
+    done = weft("plan", str(cluster), "--job", str(job))
+    assert "is ecmp, but --scheme ethereal; leave it out here" in done.stderr
+    with pytest.raises(package.ExperimentError, match="is ecmp, but scheme=ethereal; leave"):
+        package.plan(cluster, job)
+    with pytest.raises(package.ExperimentError, match="not a plan; add scheme=dnlb or"):
+        package.switch_config(cluster, "linux")
+    with pytest.raises(package.ExperimentError, match=r"^scheme: only source ports follow"):
+        package.switch_config(cluster, "linux", scheme="dnlb", enforce="addresses")
+    with pytest.raises(package.ExperimentError, match=r"^software: "):
+        package.plan(cluster, EXAMPLES / "job.toml").hosts_for("none")
+    with pytest.raises(package.ExperimentError, match=r'^fabric: topology: "none"'):
+        package.compare("none", work)
+
+
 def test_trace_info_equals_the_command_line(weft: Weft) -> None:
     """With and without keys of the trace's format."""
     file = EXAMPLES / "chakra" / "gpt.0.et"

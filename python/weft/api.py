@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weft import WeftWarning, _native
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import DEFAULT_SCHEMES, KINDS
-from weft.errors import ExperimentError, StallError
+from weft.errors import ExperimentError, StallError, naming_arguments
 from weft.result import Plan, Result, SwitchConfig, TraceInfo
 from weft.switches.ways import Way
 
@@ -105,7 +105,8 @@ def compare(
     chosen = DEFAULT_SCHEMES if schemes is None else schemes
     sweep = sections.pop("sweep", {})
     swept_keys = [(f"sweep.{key}", "") for key in sweep]
-    experiment = inputs.comparison(fabric, workload, chosen, swept_keys)
+    with naming_arguments("fabric", "workload", "schemes"):
+        experiment = inputs.comparison(fabric, workload, chosen, swept_keys)
     swept = experiment["sweep"] | sweep
     whole = experiment | sections | {"sweep": swept}
     return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)
@@ -133,12 +134,13 @@ def plan(
     from weft.plans import make
 
     seed = _count("seed", seed, 0) or 0
-    if isinstance(cluster, Mapping) and isinstance(job, Mapping):
-        return Plan(make.of(cluster, job, scheme, seed=seed))
-    if isinstance(cluster, Mapping) or isinstance(job, Mapping):
-        raise ExperimentError("plan: give cluster and job both as dicts, or neither")
-    work = make.job(job) if isinstance(job, str) else Path(job)
-    return Plan(make.make(Path(cluster), work, scheme, seed))
+    with naming_arguments("job", "scheme", "seed"):
+        if isinstance(cluster, Mapping) and isinstance(job, Mapping):
+            return Plan(make.of(cluster, job, scheme, seed=seed))
+        if isinstance(cluster, Mapping) or isinstance(job, Mapping):
+            raise ExperimentError("plan: give cluster and job both as dicts, or neither")
+        work = make.job(job) if isinstance(job, str) else Path(job)
+        return Plan(make.make(Path(cluster), work, scheme, seed))
 
 
 def switch_config(
@@ -171,7 +173,8 @@ def switch_config(
         raise ExperimentError("switch_config: a plan has its scheme; remove scheme=")
     asked = for_switches.Request(platform, enforce, scheme, switch)
     given = plan.document if isinstance(plan, Plan) else Path(plan)
-    made, remarks = for_switches.files(given, asked)
+    with naming_arguments("platform", "scheme", "switch", "enforce"):
+        made, remarks = for_switches.files(given, asked)
     return SwitchConfig({file.name: file.text for file in made}, remarks)
 
 
@@ -193,7 +196,9 @@ def trace_info(
     from weft.study import inputs
 
     told = [(key, inputs.as_json(value, key)) for key, value in options.items()]
-    return TraceInfo(trace_info.info(Path(file), told, _count("ranks", ranks)))
+    number = _count("ranks", ranks)
+    with naming_arguments():
+        return TraceInfo(trace_info.info(Path(file), told, number))
 
 
 def load(directory: str | os.PathLike[str]) -> Result:

@@ -23,6 +23,7 @@ __all__ = [
     "LostRunError",
     "OutsideError",
     "StallError",
+    "naming_arguments",
     "replace_text",
     "writing",
 ]
@@ -50,6 +51,27 @@ class ClusterError(OutsideError):
 
 class LostRunError(RuntimeError):
     """A run whose worker ended before it did, as often as it was tried."""
+
+
+@contextmanager
+def naming_arguments(*names: str, **others: str) -> Iterator[None]:
+    """Let errors name arguments of Python where they name options of the command line.
+
+    `names` are called alike in both; of `others` each is an option and the argument's name. With
+    neither, all options are arguments.
+    """
+    known = {name: name for name in names} | others
+    wanted = "|".join(known).replace("_", "-") or "[a-z][a-z-]*"
+
+    def argument(found: re.Match[str]) -> str:
+        name, after = found[1].replace("-", "_"), found[2]
+        return known.get(name, name) + (":" if after == ":" else "=")
+
+    try:
+        yield
+    except ExperimentError as error:
+        text = re.sub(rf"--({wanted})\b(?![-\w])(:| (?=\w)|)", argument, str(error))
+        raise ExperimentError(text) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.errors import ExperimentError
+from weft.errors import ExperimentError, naming_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,9 @@ class Plan:
         from weft.software import files
         from weft.software.planned import Planned
 
-        return {file.name: file.text for file in files.of(software, Planned(self.document), host)}
+        with naming_arguments("host", hosts_for="software"):
+            made = files.of(software, Planned(self.document), host)
+        return {file.name: file.text for file in made}
 
     def verify(self) -> list[Checked]:
         """Compute loads and bounds again, from the plan alone; one answer for each step.

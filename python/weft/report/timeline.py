@@ -40,7 +40,7 @@ def write(
     if all_nodes.head(1).collect().is_empty():
         raise ExperimentError(
             f"{folder}: no run has a timeline; run a job (a collective, trace or model) with "
-            "--timeline, or with timeline = true in [probe]"
+            "timeline = true in [probe], as weft run --timeline does"
         )
     paths = []
     with writing(folder):
