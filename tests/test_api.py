@@ -80,12 +80,20 @@ def test_mistakes_of_python_callers(change: dict[str, Any], said: str) -> None:
         package.simulate(tomllib.loads(SMALL) | change, **counts)
 
 
-@pytest.mark.parametrize("name", ["ExperimentError", "StallError", "Cancelled"])
+@pytest.mark.parametrize("name", ["ExperimentError", "StallError"])
 def test_exceptions_say_where_they_are_found(name: str) -> None:
     """In tracebacks, and for `multiprocessing`, which pickles them."""
     kind = getattr(package, name)
     assert traceback.format_exception_only(kind("why")) == [f"weft.{name}: why\n"]
     assert isinstance(pickle.loads(pickle.dumps(kind("why"))), kind)
+
+
+def test_what_is_never_raised_can_still_be_imported() -> None:
+    """With a warning at the line that does."""
+    with pytest.warns(DeprecationWarning, match=r"weft\.Cancelled is never raised") as caught:
+        assert issubclass(package.Cancelled, RuntimeError)
+    assert caught[0].filename == __file__
+    assert "Cancelled" not in dir(package)
 
 
 def test_odd_experiments_warn() -> None:

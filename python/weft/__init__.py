@@ -29,12 +29,11 @@ if TYPE_CHECKING:
         workloads,
     )
     from weft.api import list_ as list
-    from weft.errors import Cancelled, ExperimentError, StallError
+    from weft.errors import ExperimentError, StallError
     from weft.result import Plan, Result, SwitchConfig, TraceInfo
     from weft.version import __version__, nccl_plugin_path
 
 __all__ = [
-    "Cancelled",
     "ExperimentError",
     "Plan",
     "Result",
@@ -61,7 +60,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "Cancelled": "weft.errors",
     "ExperimentError": "weft.errors",
     "StallError": "weft.errors",
     "__version__": "weft.version",
@@ -76,6 +74,8 @@ class WeftWarning(UserWarning):
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for (PEP 562)."""
+    if name == "Cancelled":
+        return _old_cancelled()
     if name not in __all__:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
     home = importlib.import_module(_HOME.get(name, "weft.api"))
@@ -83,6 +83,17 @@ def __getattr__(name: str) -> Any:
     value = getattr(home, "list_" if name == "list" else name)
     globals()[name] = value
     return value
+
+
+def _old_cancelled() -> type[RuntimeError]:
+    """What code may still have in `except weft.Cancelled`."""
+    import warnings
+
+    from weft.errors import Cancelled
+
+    what = "weft.Cancelled is never raised: Ctrl-C raises KeyboardInterrupt; remove it"
+    warnings.warn(what, DeprecationWarning, stacklevel=3)
+    return Cancelled
 
 
 def __dir__() -> Sequence[str]:

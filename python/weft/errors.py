@@ -28,8 +28,10 @@ __all__ = [
     "writing",
 ]
 
-for _error in (Cancelled, ExperimentError, StallError):
+for _error in (ExperimentError, StallError):
     _error.__module__ = "weft"
+# Between threads and workers of Weft alone: its users see a KeyboardInterrupt.
+Cancelled.__module__ = "weft.errors"
 StallError.result = None
 
 
