@@ -14,7 +14,7 @@
 //! it against simulations.
 
 use crate::normal::{exceeded_once_in, upper_tail};
-use weft_balance::scheme::paralet::{Paralet, Ports};
+use weft_balance::scheme::paralet::{MOST_QUEUE_PAIRS, Paralet, Ports};
 use weft_units::{Rate, Time};
 
 /// A question that has no answer, and the mend.
@@ -29,7 +29,23 @@ pub enum TuneError {
     /// No number of queue pairs leads there.
     #[error("a slowdown of {0}: use more than 1")]
     Slowdown(f64),
-    /// More queue pairs than the scheme has numbers for.
+    /// A NIC has no more.
+    #[error("{0} queue pairs: use 1 to {MOST_QUEUE_PAIRS}")]
+    Most(u32),
+    /// More queue pairs than a NIC has.
+    #[error(
+        "a slowdown of {slowdown} takes {queue_pairs} queue pairs, and a NIC has {MOST_QUEUE_PAIRS} \
+         at most; use {least:.3} or more"
+    )]
+    Beyond {
+        /// What was asked for.
+        slowdown: f64,
+        /// What it takes.
+        queue_pairs: f64,
+        /// The least that can be, in thousandths.
+        least: f64,
+    },
+    /// More queue pairs than there are numbers for.
     #[error("a slowdown of {slowdown} takes {queue_pairs} queue pairs; use a larger one")]
     TooMany {
         /// What was asked for.
@@ -121,7 +137,7 @@ impl Tuning {
     /// its time at line rate.
     ///
     /// # Errors
-    /// As [`queue_pairs`] has them.
+    /// As [`queue_pairs`] has them, and if a NIC has fewer.
     pub fn new(
         wanted: f64,
         accelerators: u64,
@@ -129,13 +145,22 @@ impl Tuning {
         round_trip: Time,
         mtu: u32,
     ) -> Result<Tuning, TuneError> {
-        Tuning::with(queue_pairs(wanted, accelerators)?, accelerators, rate, round_trip, mtu)
+        let queue_pairs = match queue_pairs(wanted, accelerators) {
+            Err(TuneError::TooMany { queue_pairs, .. }) => queue_pairs,
+            found => f64::from(found?),
+        };
+        if queue_pairs > f64::from(MOST_QUEUE_PAIRS) {
+            let least = slowdown(MOST_QUEUE_PAIRS, accelerators)?;
+            let least = libm::ceil(least * 1000.0) / 1000.0;
+            return Err(TuneError::Beyond { slowdown: wanted, queue_pairs, least });
+        }
+        Tuning::with(queue_pairs as u32, accelerators, rate, round_trip, mtu)
     }
 
     /// The same where m is given.
     ///
     /// # Errors
-    /// As [`slowdown`] has them.
+    /// As [`slowdown`] has them, and if a NIC has fewer.
     pub fn with(
         queue_pairs: u32,
         accelerators: u64,
@@ -143,6 +168,9 @@ impl Tuning {
         round_trip: Time,
         mtu: u32,
     ) -> Result<Tuning, TuneError> {
+        if queue_pairs > MOST_QUEUE_PAIRS {
+            return Err(TuneError::Most(queue_pairs));
+        }
         Ok(Tuning {
             queue_pairs,
             flowlet: flowlet(rate, round_trip, queue_pairs, mtu)?,

@@ -93,4 +93,9 @@ fn questions_without_an_answer() {
     assert!(matches!(queue_pairs(f64::NAN, 8), Err(TuneError::Slowdown(_))));
     assert!(matches!(queue_pairs(1.000001, 1 << 40), Err(TuneError::TooMany { .. })));
     assert_eq!(flowlet(Rate::gbps(1), Time::us(1), 0, 1), Err(TuneError::QueuePairs));
+    let with = |count| Tuning::with(count, 1024, Rate::gbps(1), Time::us(1), 1);
+    assert!(with(4096).is_ok() && with(4097) == Err(TuneError::Most(4097)));
+    let of = |wanted| Tuning::new(wanted, 1024, Rate::gbps(1), Time::us(1), 1);
+    let Err(TuneError::Beyond { least, .. }) = of(1.01) else { panic!("{:?}", of(1.01)) };
+    assert!(of(least).is_ok() && of(least - 0.001).is_err());
 }

@@ -23,7 +23,7 @@ def tune(
         int | None,
         typer.Option(
             min=1,
-            max=1 << 16,
+            max=4096,
             metavar="M",
             help="Instead of --slowdown: the number of queue pairs per NIC.",
         ),

@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, OptionError, OptionInfo, OptionKind, Options, Time};
 
+/// Queue pairs that a NIC may have.
+pub const MOST_QUEUE_PAIRS: u32 = 4096;
+
 /// Parallel flowlets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paralet {
@@ -53,7 +56,7 @@ impl Scheme for Paralet {
             OptionInfo {
                 key: "queue_pairs",
                 default: "32",
-                kind: OptionKind::Whole(1, 4096),
+                kind: OptionKind::Whole(1, MOST_QUEUE_PAIRS),
                 meaning: "queue pairs of a NIC, each at its share of line rate, 1 to 4096",
             },
             OptionInfo {
