@@ -31,11 +31,22 @@ pub fn parse(text: &str, format: Format) -> Result<Table, ExperimentError> {
     Ok(table)
 }
 
+/// The key of a torus whose values have an x between numbers.
+const SIZES: &str = "sizes";
+
 /// One value in TOML; text that is not TOML (`16KB`, `ecmp`) stands for itself.
 pub fn parse_bare(text: &str) -> Value {
     let value = DeValue::parse(text.trim()).ok();
     let item = value.and_then(|value| item_of(&value, &|_| Origin::Unknown).ok());
     item.map_or_else(|| Value::Text(text.to_owned()), |item| item.value)
+}
+
+/// The same for the last part of a key, as files have it: sizes of a torus are text, though `0x3` is a number in TOML.
+pub fn parse_bare_for(key: &str, text: &str) -> Value {
+    match parse_bare(text) {
+        Value::Int(_) if key == SIZES => Value::Text(text.trim().to_owned()),
+        value => value,
+    }
 }
 
 /// The keys of a dotted path as TOML writes it: `a."b.c".d`.
@@ -76,6 +87,11 @@ fn table_of(
     let mut out = Table::new();
     for (key, value) in entries {
         let mut item = item_of(value, line_of)?;
+        if let (SIZES, DeValue::Integer(number)) = (&**key.get_ref(), value.get_ref())
+            && number.radix() == 16
+        {
+            item.value = Value::Text(format!("0x{}", number.as_str()));
+        }
         item.origin = line_of(key.span().start);
         out.set(key.get_ref(), item);
     }

@@ -1,7 +1,7 @@
 //! `--set key=value` and the short forms of the command line, as tables.
 
 use crate::kind::{Kind, OneOf};
-use crate::parse::{parse_bare, parse_path};
+use crate::parse::{parse_bare_for, parse_path};
 use crate::reader::unknown_key;
 use crate::section::{fabric, topology_file, workload};
 use crate::sweep;
@@ -26,7 +26,8 @@ pub fn apply(
 ) -> Result<Vec<String>, ExperimentError> {
     let mut ended = Vec::new();
     for (key, text) in overrides {
-        let item = Item::new(parse_bare(text)).at(Origin::Set);
+        let last = key.rsplit('.').next().unwrap_or(key);
+        let item = Item::new(parse_bare_for(last, text)).at(Origin::Set);
         ended.extend(change(table, key, item)?);
     }
     Ok(ended)
@@ -281,5 +282,6 @@ fn read_part(
             false => wrong(typed, unknown_key(typed, keys.iter().map(String::as_str))),
         };
     }
-    set(table, &path, Item::new(parse_bare(value)))
+    let last = path.last().expect("it is not empty");
+    set(table, &path, Item::new(parse_bare_for(last, value)))
 }

@@ -254,6 +254,8 @@ fn short_forms_are_tables() {
         |text| Value::Table(shorthand(ShortKind::Workload, text).expect("valid")).to_json();
     assert_eq!(workload("permutation:size=2MB"), r#"{"pattern":"permutation","size":"2MB"}"#);
     assert_eq!(workload("a/x.cm"), r#"{"file":"a/x.cm"}"#);
+    let torus = shorthand(ShortKind::Fabric, "torus:sizes=0x3").expect("valid");
+    assert_eq!(torus.get("sizes").map(|item| &item.value), Some(&Value::Text("0x3".into())));
     let clos = shorthand(ShortKind::Fabric, "clos:tiers=3,pods=2,leaves=2,aggs=2,cores=4,hosts=2");
     assert!(clos.is_ok());
     assert!(shorthand(ShortKind::Fabric, "clos:leaves=2,spines=2,hosts=2").is_ok());

@@ -92,6 +92,11 @@ fn each_mistake_names_source_key_and_mend() {
         ),
         (
             "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"torus\"\nsizes = 0x3",
+            r#"fig.toml: fabric.sizes (line 4): "0x3" has a dimension of 0; use 1 or more for each"#,
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
             "topology = \"rail-only\"\nrails = 4\nhosts_per_leaf = 4\nleaves = 2",
             "fig.toml: fabric.spines: the 2 leaves of a rail need some to meet; use at least 1",
         ),

@@ -240,6 +240,10 @@ fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
     let text = r.get("sizes", Sizes, None, "switches in each dimension, such as \"4x4x4\"")?;
     let sizes: std::result::Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
     let sizes = match sizes {
+        Ok(sizes) if sizes.contains(&0) => {
+            let what = format!("\"{text}\" has a dimension of 0; use 1 or more for each");
+            return Err(r.wrong("sizes", what));
+        }
         Ok(sizes) => sizes,
         Err(_) if r.is_rehearsal() => vec![1],
         Err(_) => {
