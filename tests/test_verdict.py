@@ -141,6 +141,19 @@ def test_different_jobs_have_no_best() -> None:
     assert not said(few, many)
 
 
+def test_jobs_that_series_are_called_after_are_cases() -> None:
+    """As if they were not: within each the others are compared."""
+    both = [("ecmp", [110, 111]), ("reps", [105, 105])]
+    runs = [row for one, times in both for case in ("1MB", "4MB") for row in rows(one, times, case)]
+    for row in runs:
+        size = row["swept"]["workload.size"]
+        row |= {"workload": "all-reduce", "size_bytes": size, "payload_bytes": 0}
+    keys = ("balance.scheme", "workload.size")
+    found = verdict.of(View(Settings("file", series=keys), group(runs, None, keys)))
+    assert found == verdict.of(view(runs)) is not None
+    assert [case["case"] for case in found["cases"]] == ["size 1MB", "size 4MB"]
+
+
 def test_several_cases_are_counted() -> None:
     """How often each is best, the largest distance from the bound, the largest loss."""
     text = said(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from weft._types import Row
+from weft.study.store import text_of
 
 
 def are_alike(rows: Iterable[Row]) -> bool:
@@ -17,6 +18,15 @@ def _work(row: Row) -> tuple[str | None, int | None, int | None]:
     size, payload = row.get("size_bytes"), row.get("payload_bytes")
     # Where it is all payload it depends on both.
     return row.get("workload"), row.get("ranks"), None if size == payload else size
+
+
+def depend_on(key: str, rows: Iterable[Row]) -> bool:
+    """Whether runs do other work where a swept key has another value."""
+    works: dict[str, set[object]] = {}
+    for row in rows:
+        works.setdefault(text_of(row["swept"].get(key)), set()).add(_work(row))
+    found = list(works.values())
+    return any(other != found[0] for other in found)
 
 
 def are_jobs(rows: Sequence[Row]) -> bool:

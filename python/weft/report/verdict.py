@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from weft._types import Loss, Needs, Row, Verdict, VerdictCase
 from weft.report import job_kinds
-from weft.report.grouping import Category, Grouping
+from weft.report.grouping import Category, Grouping, group
 from weft.report.usual_columns import AGAINST, NOT_SIGNIFICANT, NOTHING, against, is_significant
 from weft.report.views import View
 from weft.study import averages, stats
@@ -94,13 +94,17 @@ class _Case:
 
 def of(view: View) -> Verdict | None:
     """What a view says; None if there is nothing to compare."""
-    cases = list(_cases(view.grouping))
+    grouping = view.grouping
+    cases = list(_cases(grouping))
+    if not cases:
+        grouping = _within_jobs(view)
+        cases = list(_cases(grouping))
     if not cases:
         return None
     ranked = _ranked(cases)
     one = cases[0] if len(cases) == 1 else _most_lost(cases)
     return {
-        "text": _text(cases, ranked, view.grouping),
+        "text": _text(cases, ranked, grouping),
         "best": ranked[0],
         "slowdown": _known(max(case.slowdown for case in cases if case.best == ranked[0])),
         "needs": _needs(_row(cases, ranked[0])),
@@ -114,6 +118,17 @@ def _text(cases: Sequence[_Case], ranked: Sequence[str], grouping: Grouping) -> 
     left = [one.label for one in grouping.all_categories if one not in grouping.categories]
     parts = [*told, *([f"nothing finished in {_list(left)}"] if left else [])]
     return f"{text} {'; '.join(parts)}."
+
+
+def _within_jobs(view: View) -> Grouping:
+    """The same runs where series are not called after what is done, but each job is a case."""
+    rows = [row for own in view.grouping.cells.values() for row in own]
+    ways = [key for key in view.settings.series if not job_kinds.depend_on(key, rows)]
+    if not ways:
+        return view.grouping
+    # With a searched value it is not known which of them would be shown.
+    stalled = view.stalled if view.curve is None else ()
+    return group([*rows, *stalled], view.grouping.x_key, ways)
 
 
 def _cases(grouping: Grouping) -> Iterator[_Case]:
