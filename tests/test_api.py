@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import multiprocessing
 import pickle
 import re
 import shutil
@@ -94,6 +95,25 @@ def test_what_is_never_raised_can_still_be_imported() -> None:
         assert issubclass(package.Cancelled, RuntimeError)
     assert caught[0].filename == __file__
     assert "Cancelled" not in dir(package)
+
+
+def times(way: str) -> list[float]:
+    """Of a simulation in a child, after one here."""
+    package.simulate(tomllib.loads(SMALL))
+    with multiprocessing.get_context(way).Pool(1) as pool:
+        return pool.apply_async(simulated).get(timeout=60)
+
+
+def simulated() -> list[float]:
+    """What a child says."""
+    return package.simulate(tomllib.loads(SMALL)).runs["cct_s"].to_list()
+
+
+def test_a_forked_child_does_not_wait_for_threads_that_it_lacks() -> None:
+    """It raises; one that is started by itself simulates."""
+    with pytest.raises(RuntimeError, match=r"^simulate: .*get_context\(.spawn.\)$"):
+        times("fork")
+    assert times("spawn") == simulated()
 
 
 def test_odd_experiments_warn() -> None:

@@ -12,6 +12,8 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from weft import forks
+
 if TYPE_CHECKING:
     from weft._native import code_version
     from weft.api import (
@@ -66,6 +68,9 @@ _HOME = {
     "code_version": "weft._native",
     "nccl_plugin_path": "weft.version",
 }
+
+
+forks.watch()
 
 
 class WeftWarning(UserWarning):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import WeftWarning, _native
+from weft import WeftWarning, _native, forks
 from weft._types import CapacityAnswer, CatalogueEntry
 from weft.catalogue import DEFAULT_SCHEMES, KINDS
 from weft.errors import ExperimentError, StallError, naming_arguments
@@ -45,7 +45,9 @@ def simulate(
         ExperimentError: The experiment is wrong; one line says where and how to correct it.
         StallError: Some runs stopped making progress; says which flows wait for what. Its
             `result` has the runs that finished; None if none did.
+        RuntimeError: This process was forked from one in which Polars has worked.
     """
+    forks.check("simulate")
     from weft.study import inputs, store, study
     from weft.study.executor import Parallelism
     from weft.study.progress import Silent
@@ -209,7 +211,9 @@ def load(directory: str | os.PathLike[str]) -> Result:
 
     Raises:
         ExperimentError: There are none, or they are damaged; the line says what to do.
+        RuntimeError: This process was forked from one in which Polars has worked.
     """
+    forks.check("load")
     from weft.report import summary
     from weft.study import store, study
 
