@@ -301,3 +301,26 @@ fn what_was_copied_arrives_though_its_process_exits() {
     }
     assert!(buffers.iter().all(|buffer| buffer.iter().all(|byte| *byte == 1)));
 }
+
+/// And where nobody asks for it until the process is known to be gone; and then no more.
+#[test]
+fn what_was_sent_is_received_after_its_process_has_ended() {
+    be_the_peer();
+    let test = "what_was_sent_is_received_after_its_process_has_ended";
+    let mut peer = peer_with(test, &[(EXITS, "1")]);
+    peer.process.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    let mut buffer = vec![0; SMALL];
+    for number in 0..MANY {
+        let received = receive(&peer.from, &mut [(&mut buffer, 0)]);
+        let received = received.unwrap_or_else(|error| panic!("message {number}: {error}"));
+        let sizes = wait(&received.expect("nothing is under way"));
+        let sizes = sizes.unwrap_or_else(|error| panic!("message {number}: {error}"));
+        assert_eq!(sizes.sizes[0], SMALL);
+        assert!(buffer.iter().all(|byte| *byte == 1));
+        buffer.fill(0);
+    }
+    noticed_in_time("the end", Instant::now(), || {
+        receive(&peer.from, &mut [(&mut buffer, 0)]).map(drop)
+    });
+}

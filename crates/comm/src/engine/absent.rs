@@ -140,7 +140,7 @@ impl Engine {
         self.absent.remove(&home);
         for number in self.receiving.numbers() {
             if self.receiving.get(number).is_some_and(|one| one.misses(home)) {
-                self.fail_receiving(number, gone(home.address, why));
+                self.leave_receiving(number, gone(home.address, why));
             }
         }
     }

@@ -169,7 +169,8 @@ impl Engine {
                     awaited: false,
                     alive: self.now,
                     spoke: self.now,
-                    bye: None,
+                    stays: Vec::new(),
+                    gone: None,
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);

@@ -64,8 +64,10 @@ pub(super) struct Receiving {
     pub(super) alive: Instant,
     /// When its process last said something, or was first waited for.
     pub(super) spoke: Instant,
-    /// The sender has said goodbye, but eager frames of it still wait for their buffers.
-    pub(super) bye: Option<Header>,
+    /// Connections with a frame that waits for its buffer where it is.
+    pub(super) stays: Vec<usize>,
+    /// Why nothing more comes, where eager frames still wait for their buffers.
+    pub(super) gone: Option<CommError>,
     /// It is over, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -75,7 +77,7 @@ impl Receiving {
     /// address here than there cannot be asked.
     pub(super) fn misses(&self, home: Home) -> bool {
         let here = self.home == home && *home.address.ip() == self.from;
-        here && self.lanes.is_empty() && !self.over && self.bye.is_none()
+        here && self.lanes.is_empty() && !self.over && self.gone.is_none()
     }
     pub(super) fn fail_all(&mut self) {
         let (count, all) = (self.half.len(), self.half.take_all());
@@ -177,12 +179,11 @@ impl Engine {
         // `Fate::begin` has counted it, so there is room.
         let taken = receiving.half.post(&buffers, status);
         debug_assert!(taken);
-        for token in receiving.lanes.values() {
-            if let Some(connection) = self.connections.get_mut(token)
-                && connection.inflow.stays()
+        for token in receiving.stays.drain(..) {
+            if let Some(connection) = self.connections.get_mut(&token)
                 && !std::mem::replace(&mut connection.queued, true)
             {
-                self.ready.push_back(*token);
+                self.ready.push_back(token);
             }
         }
         let before = receiving.half.len();
@@ -207,12 +208,18 @@ impl Engine {
             let error = said_bye(receiving.from, &bye);
             receiving.state.fail(error);
             self.end_receiving(number, Some(bye));
-        } else if let Some(bye) = receiving.bye
-            && !(receiving.half.has_early() && receiving.half.is_empty())
+        } else if !(receiving.half.has_early() && receiving.half.is_empty())
+            && let Some(error) = receiving.gone.take()
         {
-            let error = said_bye(receiving.from, &bye);
             self.fail_receiving(number, error);
         }
+    }
+
+    /// Nothing more comes from its sender: it fails when all is received that has come.
+    pub(super) fn leave_receiving(&mut self, number: u32, error: CommError) {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        receiving.gone.get_or_insert(error);
+        self.end_where_over(number);
     }
 
     pub(super) fn list_receiving(&mut self, number: u32) {
@@ -386,9 +393,14 @@ impl Engine {
                 self.held.push(Reverse((due, token)));
             }
         }
-        if connection.inflow.stays() && !stayed {
-            let due = self.now + LONGEST_COPIED.min(self.config.path_time_out / 8);
-            self.held.push(Reverse((due, token)));
+        if connection.inflow.stays() {
+            if !receiving.stays.contains(&token) {
+                receiving.stays.push(token);
+            }
+            if !stayed {
+                let due = self.now + LONGEST_COPIED.min(self.config.path_time_out / 8);
+                self.held.push(Reverse((due, token)));
+            }
         }
         if asks && room {
             connection.voice().extend_from_slice(&Header::new(Kind::Ping).encode());
@@ -402,8 +414,10 @@ impl Engine {
             result = Err(broken);
         }
         let Some(receiving) = self.receiving.get_mut(number) else { return };
-        receiving.bye = receiving.bye.or(bye);
-        if bye.is_some() || receiving.half.too_large().is_some() {
+        if let Some(bye) = bye {
+            let error = said_bye(receiving.from, &bye);
+            self.leave_receiving(number, error);
+        } else if receiving.half.too_large().is_some() {
             self.end_where_over(number);
         }
         let Some(receiving) = self.receiving.get(number).filter(|one| !one.over) else { return };
