@@ -74,6 +74,19 @@ def test_a_timeline_is_what_the_viewer_reads(weft: Weft, tmp_path: Path) -> None
     assert last == pytest.approx(trace["otherData"]["cct_s"] * 1e6)
 
 
+def test_a_report_says_where_timelines_are(weft: Weft, tmp_path: Path) -> None:
+    """Only where they have been written, and it links to every table that has rows."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "-o", tmp_path, "-q")
+    words = (*words, "--workload", "all-reduce:size=1MB", "--set", "probe.timeline=true")
+    assert weft(*words).returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "With <code>--timeline</code>" in page
+    linked = ["runs", "flows", "links", "collectives", "nodes", "messages"]
+    assert re.findall(r'href="(\w+)\.parquet"', page) == linked
+    assert weft(*words, "--timeline").returncode == 0
+    assert "are in <code>timeline/*.json.gz</code>" in (tmp_path / "report.html").read_text()
+
+
 def test_a_timeline_of_two_jobs_names_them(weft: Weft, tmp_path: Path) -> None:
     """Ranks of a job count from 0, and have tracks of their own."""
     job = 'collective = "all-reduce"\nsize = "1MB"'

@@ -224,11 +224,11 @@ def _show_rows(
 
 
 def _draw(listed: store.Listed, options: Options) -> None:
-    """Write the report and timelines, if they are wanted."""
-    if options.output and listed and options.has_report:
-        report.make(options.output, options.quiet, options.plots)
+    """Write timelines and the report, which says whether there are any, if they are wanted."""
     if options.output and listed and options.timeline:
         _timelines(options.output, options.quiet)
+    if options.output and listed and options.has_report:
+        report.make(options.output, options.quiet, options.plots)
 
 
 def _check(

@@ -15,10 +15,11 @@ from typing import Any
 
 from weft._types import Row
 from weft.errors import replace_text, writing
-from weft.report import check_table, overview, printed_table, views
+from weft.report import check_table, overview, printed_table, timeline, views
 from weft.report.figures import all_figures, draw_plotly
 from weft.report.figures.model import Figure
 from weft.report.views import View
+from weft.study import store
 from weft.study.check import Check
 from weft.study.inputs import Experiment
 from weft.study.study import Results
@@ -63,7 +64,7 @@ def make(results: Results, directory: Path, formats: Sequence[str] = ()) -> list
     path = directory / "report.html"
     for stale in set(_ours(folder, results.runs.columns)).difference(written):
         stale.unlink()
-    replace_text(path, _page(results, sections, formats))
+    replace_text(path, _page(results, sections, formats, directory / "timeline"))
     return [*written, path]
 
 
@@ -87,7 +88,7 @@ def _ours(folder: Path, columns: Sequence[str]) -> list[Path]:
     return [path for path in files if names.fullmatch(path.stem)]
 
 
-def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str:
+def _page(results: Results, sections: list[Json], formats: Sequence[str], timelines: Path) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
@@ -101,6 +102,7 @@ def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str
     )
     environment.filters["time"] = format_time
     titles = [section["title"] for section in sections]
+    tables = _tables(results)
     figures_json = {
         figure["name"]: figure["panels"] for section in sections for figure in section["figures"]
     }
@@ -108,10 +110,10 @@ def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str
         title=titles[0] if len(titles) == 1 else "Weft report",
         sections=sections,
         study=results.study,
-        tables=_tables(results),
+        tables=[f"{name}.parquet" for name in tables],
         formats=[form.upper() for form in formats],
-        has_jobs="run" in results.collectives.collect_schema(),
-        has_timelines="run" in results.nodes.collect_schema(),
+        has_jobs="collectives" in tables,
+        has_timelines="nodes" in tables and timeline.written(results.runs, timelines),
         check=_check(results.check),
         # "</script>" inside a string would end the script element.
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
@@ -120,15 +122,9 @@ def _page(results: Results, sections: list[Json], formats: Sequence[str]) -> str
 
 
 def _tables(results: Results) -> list[str]:
-    """The files with numbers that have rows, to link to."""
-    frames = {
-        "collectives": results.collectives,
-        "nodes": results.nodes,
-        "series": results.series,
-    }
-    own = ["runs", "flows", "links"]
-    own += [name for name, frame in frames.items() if "run" in frame.collect_schema()]
-    return [f"{name}.parquet" for name in own]
+    """The tables that have rows, to link to."""
+    frames = {name: getattr(results, name) for name in store.TABLES}
+    return ["runs", *(name for name, frame in frames.items() if frame.head(1).collect().height)]
 
 
 def _check(found: Check | None) -> Json | None:

@@ -51,12 +51,21 @@ def write(
             if nodes.height == 0:
                 continue
             messages = all_messages.filter(mine).collect()
-            path = folder / f"{row['run']}-{_plain(row['label'])}-seed{row['seed']}.json.gz"
+            path = folder / _file(row)
             text = json.dumps(trace(nodes, messages, row), separators=(",", ":"))
             # No time of writing: the same run gives the same bytes.
             path.write_bytes(gzip.compress(text.encode(), mtime=0))
             paths.append(path)
     return paths
+
+
+def written(runs: pl.DataFrame, folder: Path) -> bool:
+    """Whether timelines of these runs are in `folder`."""
+    return any((folder / _file(row)).exists() for row in runs.iter_rows(named=True))
+
+
+def _file(row: Mapping[str, Any]) -> str:
+    return f"{row['run']}-{_plain(row['label'])}-seed{row['seed']}.json.gz"
 
 
 def trace(nodes: pl.DataFrame, messages: pl.DataFrame, row: Mapping[str, Any]) -> dict[str, Any]:
