@@ -124,6 +124,9 @@ def test_odd_experiments_warn() -> None:
     assert [str(one.message) for one in caught] == result.warnings
     assert len(result.warnings) == len(set(result.warnings)) > 0
     assert caught[0].filename == __file__
+    with pytest.warns(package.WeftWarning) as caught:
+        package.compare(odd["fabric"], odd["workload"], ["spray"], transport=odd["transport"])
+    assert [one.filename for one in caught] == [__file__]
 
 
 def test_catalogues() -> None:
@@ -209,7 +212,8 @@ def test_a_stall_keeps_what_finished(weft: Weft, tmp_path: Path) -> None:
     assert "\necmp: stalled (2 of 2 seeds)\n" in str(result)
     alone = tomllib.loads(STALLS)
     alone["sweep"]["balance.scheme"] = ["ecmp"]
-    with pytest.raises(package.StallError) as caught:
+    alone["run"] = {"fidelity": "fluid"}
+    with pytest.warns(package.WeftWarning), pytest.raises(package.StallError) as caught:
         package.simulate(alone)
     assert caught.value.result is None
     (tmp_path / "stalls.toml").write_text(STALLS)

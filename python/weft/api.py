@@ -47,6 +47,17 @@ def simulate(
             `result` has the runs that finished; None if none did.
         RuntimeError: This process was forked from one in which Polars has worked.
     """
+    return _simulate(experiment, seeds, jobs, threads, quick)
+
+
+def _simulate(
+    experiment: Mapping[str, Any] | str | os.PathLike[str],
+    seeds: int | None,
+    jobs: int | None,
+    threads: int | None,
+    quick: bool = False,
+) -> Result:
+    """What `simulate` does, for functions that users call themselves."""
     forks.check("simulate")
     from weft.study import inputs, store, study
     from weft.study.executor import Parallelism
@@ -62,14 +73,14 @@ def simulate(
     whole, result = study.of([checked]).simulate(kept, parallelism, Silent())
     if result.interrupted:
         raise KeyboardInterrupt
+    for warning in _odd(whole, kept):
+        # Of the line that calls `simulate` or `compare`: Python shows a warning once a line.
+        warnings.warn(warning, WeftWarning, stacklevel=3)
     if result.stalls:
         stall = StallError("; ".join(result.stalls))
         stall.result = _result(whole, kept) if result.done else None
         raise stall
-    found = _result(whole, kept)
-    for warning in found.warnings:
-        warnings.warn(warning, WeftWarning, stacklevel=2)
-    return found
+    return _result(whole, kept)
 
 
 def compare(
@@ -111,7 +122,7 @@ def compare(
         experiment = inputs.comparison(fabric, workload, chosen, swept_keys)
     swept = experiment["sweep"] | sweep
     whole = experiment | sections | {"sweep": swept}
-    return simulate(whole, seeds=seeds, jobs=jobs, threads=threads)
+    return _simulate(whole, seeds, jobs, threads)
 
 
 def plan(
