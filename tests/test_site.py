@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import hooks
 import notebook
@@ -19,7 +20,7 @@ import reference
 import weft
 from conftest import command
 from weft.report import column_meanings
-from weft.study import check
+from weft.study import check, store
 
 ROOT = Path(__file__).parents[1]
 CHOOSING = (ROOT / "docs" / "choosing.md").read_text()
@@ -36,6 +37,18 @@ def result() -> weft.Result:
 def test_every_column_has_a_meaning(table: str, result: weft.Result) -> None:
     """And every meaning a column, in the order of the table."""
     assert list(column_meanings.TABLES[table]) == getattr(result, table).columns
+
+
+def test_tables_without_rows_have_the_columns_of_others(
+    result: weft.Result, tmp_path: Path
+) -> None:
+    """With their types, in memory as on the disk."""
+    nothing = store.MemoryStore()
+    store.assemble(tmp_path, [], nothing)
+    for name in store.OF_JOBS:
+        empty = getattr(result, name).clear()
+        assert_frame_equal(store.table([], nothing, name), empty)
+        assert_frame_equal(pl.read_parquet(tmp_path / f"{name}.parquet"), empty)
 
 
 def test_every_column_of_a_check_has_a_meaning() -> None:

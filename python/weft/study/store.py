@@ -32,6 +32,30 @@ ALWAYS = ("flows", "links", "series")
 OF_JOBS = ("collectives", "nodes", "messages")
 """Tables that only runs with jobs have; the last two only with `probe.timeline`."""
 TABLES = ALWAYS + OF_JOBS
+_NUMBER, _TEXT, _BYTES, _REAL = "UInt32", "String", "UInt64", "Float64"
+_SPAN = {"start_s": _REAL, "finish_s": _REAL}
+_JOB = {"job": _NUMBER, "job_name": _TEXT}
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "collectives": {
+        **_JOB,
+        **dict.fromkeys(("operation", "algorithm", "name", "group"), _TEXT),
+        **{"ranks": _NUMBER, "bytes": _BYTES},
+        **_SPAN,
+        **dict.fromkeys(("time_s", "algbw_gb_s", "busbw_gb_s"), _REAL),
+    },
+    "nodes": {
+        **_JOB,
+        **dict.fromkeys(("rank", "job_rank", "node"), _NUMBER),
+        **dict.fromkeys(("name", "work"), _TEXT),
+        **_SPAN,
+    },
+    "messages": {
+        **dict.fromkeys(("message", "src_rank", "dst_rank", "node"), _NUMBER),
+        "bytes": _BYTES,
+        **_SPAN,
+    },
+}
+"""Of `OF_JOBS`, where no run has one: its own columns, with Polars' names of their types."""
 _BATCH = 64
 """Runs whose tables are read at once."""
 
@@ -254,7 +278,19 @@ def table(listed: Listed, store: Store, name: str) -> pl.DataFrame:
     import polars as pl
 
     frames = [batch.collect() for batch in _batches(listed, store, name)]
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+    return pl.concat(frames, how="diagonal_relaxed") if frames else _without_rows(name)
+
+
+def _without_rows(name: str) -> pl.DataFrame:
+    """One of `TABLES` that no run has; with its columns, so that queries need not ask for it."""
+    import polars as pl
+
+    columns = _COLUMNS.get(name)
+    if columns is None:
+        return pl.DataFrame()
+    whose = {"run": _NUMBER, "experiment": _TEXT, "scheme": _TEXT, "seed": "Int32"}
+    types = {**whose, "fidelity": _TEXT, **columns}
+    return pl.DataFrame(schema={column: getattr(pl, kind) for column, kind in types.items()})
 
 
 def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
@@ -311,7 +347,8 @@ def _write_table(listed: Listed, store: Store, name: str, draft: Path) -> None:
             parts.append(draft.with_name(f"{draft.name}.{len(parts)}"))
             _sink(batch, parts[-1])
         frames = [pl.scan_parquet(part) for part in parts]
-        _sink(pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(), draft)
+        whole = pl.concat(frames, how="diagonal_relaxed") if frames else _without_rows(name).lazy()
+        _sink(whole, draft)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
