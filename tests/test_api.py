@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import json
 import math
@@ -151,7 +152,9 @@ def test_unknown_name() -> None:
     """As for any module."""
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = package.nothing_like_it
-    assert set(package.__all__) == set(dir(package))
+    assert {*package.__all__, "list"} == set(dir(package))
+    # `from weft import *` must leave Python's `list` alone.
+    assert not set(package.__all__) & set(dir(builtins))
 
 
 def test_load_gives_what_the_command_line_wrote(weft: Weft, small: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft import forks
 
 if TYPE_CHECKING:
+    from weft import api
     from weft._native import code_version
     from weft.api import (
         capacity,
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
         transports,
         workloads,
     )
-    from weft.api import list_ as list
     from weft.errors import ExperimentError, StallError
     from weft.result import Plan, Result, SwitchConfig, TraceInfo
     from weft.version import __version__, nccl_plugin_path
+
+    list = api.list_
 
 __all__ = [
     "ExperimentError",
@@ -47,7 +49,6 @@ __all__ = [
     "capacity",
     "code_version",
     "compare",
-    "list",
     "load",
     "nccl_plugin_path",
     "plan",
@@ -61,6 +62,8 @@ __all__ = [
     "workloads",
 ]
 
+_PUBLIC = (*__all__, "list")
+"""`from weft import *` must not replace Python's `list`."""
 _HOME = {
     "ExperimentError": "weft.errors",
     "StallError": "weft.errors",
@@ -81,7 +84,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for (PEP 562)."""
     if name == "Cancelled":
         return _old_cancelled()
-    if name not in __all__:
+    if name not in _PUBLIC:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
     home = importlib.import_module(_HOME.get(name, "weft.api"))
     # In `weft.api` the type `list` is needed, too.
@@ -102,4 +105,4 @@ def _old_cancelled() -> type[RuntimeError]:
 
 
 def __dir__() -> Sequence[str]:
-    return __all__
+    return _PUBLIC
