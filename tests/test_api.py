@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 import traceback
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +149,28 @@ def test_importing_is_cheap() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_every_error_has_its_name_at_once() -> None:
+    """As the page about errors writes it: `weft.errors` needs no import of its own."""
+    check = "import weft; print(weft.errors.DiskError.__name__)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "DiskError"
+
+
+def test_what_holds_dicts_is_compared_by_them() -> None:
+    """And is no key of a dict, as they are none."""
+    made = [package.plan(EXAMPLES / "cluster.toml", "all-reduce:size=1MB") for _ in range(2)]
+    configs = [package.switch_config(one, "linux") for one in made]
+    traces = [package.trace_info(EXAMPLES / "chakra" / "gpt.0.et") for _ in range(2)]
+    for one, other in (made, configs, traces):
+        assert one == other
+        assert not isinstance(one, Hashable)
+
+
 def test_unknown_name() -> None:
     """As for any module."""
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = package.nothing_like_it
-    assert {*package.__all__, "list"} == set(dir(package))
+    assert {*package.__all__, "errors", "list"} == set(dir(package))
     # `from weft import *` must leave Python's `list` alone.
     assert not set(package.__all__) & set(dir(builtins))
 
@@ -272,7 +290,20 @@ def test_compare_equals_the_command_line(weft: Weft, tmp_path: Path) -> None:
     order = ["scheme", "size_bytes", "seed"]
     kept = package.load(tmp_path / "out").runs
     assert_frame_equal(result.runs.select(columns).sort(order), kept.select(columns).sort(order))
-    assert str(result).startswith("a table on leaf-spine:")
+    assert str(result).startswith("all-to-all on leaf-spine:")
+
+
+def test_compare_takes_every_key_of_an_experiment() -> None:
+    """Not only sections; the title says what tables hold, and what is none is refused."""
+    fabric = {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}
+    place = (fabric, {"pattern": "permutation", "size": "16KB"}, ["ecmp"])
+    described = "permutation (size 16KB) on leaf-spine (leaves 2, spines 2, hosts per leaf 2)"
+    assert str(package.compare(*place)).startswith(f"{described}\n")
+    result = package.compare(*place, title="Mine", preset="nccl-2.28", sweep={"seeds": 2})
+    assert str(result).startswith("Mine\n")
+    assert result.runs["seed"].to_list() == [1, 2]
+    with pytest.raises(package.ExperimentError, match="sweep: is a list, not a table"):
+        package.compare(*place, sweep=["a"])
 
 
 def test_a_fabric_may_be_a_path() -> None:

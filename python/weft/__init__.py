@@ -62,7 +62,7 @@ __all__ = [
     "workloads",
 ]
 
-_PUBLIC = (*__all__, "list")
+_PUBLIC = (*__all__, "errors", "list")
 """`from weft import *` must not replace Python's `list`."""
 _HOME = {
     "ExperimentError": "weft.errors",
@@ -86,6 +86,8 @@ def __getattr__(name: str) -> Any:
         return _old_cancelled()
     if name not in _PUBLIC:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
+    if name == "errors":
+        return importlib.import_module("weft.errors")
     home = importlib.import_module(_HOME.get(name, "weft.api"))
     # In `weft.api` the type `list` is needed, too.
     value = getattr(home, "list_" if name == "list" else name)

@@ -91,7 +91,7 @@ def compare(
     seeds: int | None = None,
     jobs: int | None = None,
     threads: int | None = None,
-    **sections: Mapping[str, Any],
+    **sections: Any,
 ) -> Result:
     """Compare schemes on a fabric: `weft compare`.
 
@@ -104,7 +104,8 @@ def compare(
         seeds: As in `simulate`, and so are `jobs` and `threads`.
         jobs: Simulations side by side.
         threads: Cores for one simulation.
-        sections: Further sections of an experiment, as `transport={"congestion": "swift"}` or
+        sections: Further sections and keys of an experiment, as `preset="nccl-2.28"`,
+            `transport={"congestion": "swift"}` or
             `failures={"one": {"links": ["leaf-0 <-> spine-0"], "kind": "down"}}`.
 
     Raises:
@@ -116,12 +117,15 @@ def compare(
     if isinstance(schemes, str):
         schemes = [name.strip() for name in schemes.split(",")]
     chosen = DEFAULT_SCHEMES if schemes is None else schemes
-    sweep = sections.pop("sweep", {})
-    swept_keys = [(f"sweep.{key}", "") for key in sweep]
+    sweep = sections.get("sweep", {})
+    swept = sweep if isinstance(sweep, Mapping) else {}
+    swept_keys = [(f"sweep.{key}", "") for key in swept]
     with naming_arguments("fabric", "workload", "schemes"):
         experiment = inputs.comparison(fabric, workload, chosen, swept_keys)
-    swept = experiment["sweep"] | sweep
-    whole = experiment | sections | {"sweep": swept}
+    whole = experiment | sections
+    # What is no table is refused with the rest of the experiment.
+    if swept is sweep:
+        whole["sweep"] = {**experiment["sweep"], **sweep}
     return _simulate(whole, seeds, jobs, threads)
 
 

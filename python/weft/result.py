@@ -145,6 +145,9 @@ class Plan:
     """What `plan.json` holds (docs/plans.md): `steps` with loads and certificates, `links`,
     `seconds` on the busiest links, `bound_s`, ..."""
 
+    # Equal if the documents are, which are dicts.
+    __hash__ = None  # type: ignore[assignment]
+
     def __str__(self) -> str:
         """What `weft plan` prints."""
         from weft.plans import show
@@ -201,6 +204,8 @@ class SwitchConfig:
     remarks: list[str]
     """What the platform cannot do, and links that have no rule."""
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __str__(self) -> str:
         """What `weft switch-config` prints: all files, each under its name."""
         from weft.switches import config
@@ -239,6 +244,8 @@ class TraceInfo:
     document: dict[str, Any]
     """What `weft trace info --json` prints: `ranks`, `nodes`, `collectives`, `compute_s`, and
     `problems`, which is empty if the trace can run."""
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
         """What `weft trace info` prints."""

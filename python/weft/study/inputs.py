@@ -130,7 +130,7 @@ def from_workload(
     else:
         table = default_fabric.for_messages(path)
     experiment = {
-        "title": f"{path.name} on a {_describe(table)}",
+        "title": f"{path.name} on a {_describe('fabric', table)}",
         "fabric": table,
         "workload": {key: path.name},
         "sweep": {"balance.scheme": list(schemes or DEFAULT_SCHEMES)},
@@ -139,7 +139,7 @@ def from_workload(
     # file is named relative to where the command is typed.
     if "file" in table:
         experiment["fabric"] = {**table, "file": str(Path(table["file"]).absolute())}
-    chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe(table)}"
+    chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe('fabric', table)}"
     return from_dict(experiment, str(path), overrides, seeds), chosen
 
 
@@ -189,8 +189,11 @@ def comparison(
         kind: table_of(kind, one) if isinstance(one, str) else dict(one)
         for kind, one in told.items()
     }
+    swept = {key for key, _ in changes}
     on, sent = (
-        _heading(kind, one, dict(changes)) if isinstance(one, str) else "a table"
+        _heading(kind, one, dict(changes))
+        if isinstance(one, str)
+        else _describe(kind, {key: one[key] for key in one if f"sweep.{kind}.{key}" not in swept})
         for kind, one in told.items()
     )
     return {"title": f"{sent} on {on}", **tables, "sweep": {"balance.scheme": list(schemes)}}
@@ -307,12 +310,22 @@ def _natural_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
-def _describe(fabric: Mapping[str, Any]) -> str:
-    kind = fabric.get("topology", "fabric")
+_NAMES: Mapping[Kind, Sequence[str]] = {
+    "fabric": ("topology",),
+    "workload": ("pattern", "collective", "model", "trace", "file"),
+}
+"""Keys whose value names the whole table."""
+
+
+def _describe(kind: Kind, table: Mapping[str, Any]) -> str:
+    """A table in words, without tables and lists in it."""
+    name = next((key for key in _NAMES[kind] if key in table), "")
     rest = [
-        f"{key.replace('_', ' ')} {value}" for key, value in fabric.items() if key != "topology"
+        f"{key.replace('_', ' ')} " + as_json(value, kind).strip('"')
+        for key, value in table.items()
+        if key != name and not isinstance(value, Mapping | list)
     ]
-    return f"{kind} ({', '.join(rest)})"
+    return f"{table.get(name, kind)} ({', '.join(rest)})" if rest else str(table.get(name, kind))
 
 
 def _plain(value: object) -> Any:
