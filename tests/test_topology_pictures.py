@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from weft import _native
 from weft.analysis import topology_picture
 from weft.report.figures import drawing_plotly
 from weft.report.figures.fabric import network, picture
+from weft.report.figures.fabric.sketch import LEFT, LETTER
 from weft.report.figures.model import Drawing
 from weft.study import inputs
 
@@ -98,6 +100,34 @@ def test_a_large_fabric_is_folded(fabric: dict[str, Any]) -> None:
     most = 100 * float(np.nanmax(net.links.load))
     assert max(cells) == pytest.approx(most, rel=1e-3)
     assert all(len(one.values) <= 128 and len(one.values[0]) <= 128 for one in drawn.cells)
+
+
+BUNDLES = {"topology": "clos", "tiers": 3, "pods": 12, "leaves": 16, "aggs": 16, "cores": 64}
+
+
+@pytest.mark.parametrize("load", [False, True])
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        {"topology": "fat-tree", "k": 8},
+        {"topology": "fat-tree", "k": 16},
+        {**BUNDLES, "hosts_per_leaf": 8, "links_per_pair": 2, "core_links_per_pair": 2},
+    ],
+)
+def test_texts_beside_a_fabric_have_room(fabric: dict[str, Any], load: bool) -> None:
+    """They end where the drawing begins, and none lies on the next."""
+    drawn = picture.drawing(network_of(fabric, load=load))
+    beside = sorted((one for one in drawn.words if one.x < LEFT / 2), key=lambda one: one.y)
+    assert len(beside) == 6
+    height = []
+    for one in beside:
+        lines = one.text.split("\n")
+        assert max(map(len, lines)) * LETTER * one.size / 8 <= LEFT
+        height.append(len(lines) * 1.25 * one.size / 72)
+    for low, high in pairwise(range(len(beside))):
+        assert beside[low].y + (height[low] + height[high]) / 2 < beside[high].y
+    # Of none of these fabrics a line is several links.
+    assert "a line is" not in str(beside)
 
 
 def test_a_link_has_its_load_and_its_failure() -> None:

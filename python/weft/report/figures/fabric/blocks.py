@@ -34,7 +34,7 @@ def draw(net: Network, scale: Axis, planes: list[int], alike: str) -> Drawing:
     sketch = Sketch(net, scale)
     tiers = int(net.tier.max()) + 1
     # Without load there is nothing to see in the cells.
-    tall = (2.2 if tiers == 2 else 1.0) if net.has_load or net.kinds() else 0.42
+    tall = (2.2 if tiers == 2 else 1.0) if net.has_load or net.kinds() else 0.5
     levels = [_HOSTS + 0.32]
     for _ in range(min(tiers, 3) - 1):
         levels.append(levels[-1] + tall + _STRIP + 0.04)
@@ -249,9 +249,9 @@ def _left(sketch: Sketch, plane: int, levels: list[float], tall: float) -> None:
     for tier in range(tiers):
         count = int((mine & (net.tier == tier)).sum())
         text = plural(count, *kind(net, plane, tier))
-        sketch.say(0.05, heights[tier], text.replace(" ", "\n") if len(text) > 18 else text)
+        sketch.beside(heights[tier], text)
         if tier:
-            said = between(net, plane, tier)
+            said = between(net, plane, tier, "a pair has")
             if net.has_load:
                 size = int((mine & (net.tier == tier)).sum()) if tiers == 2 else 0
                 column, row = (kind(net, plane, one)[0] for one in (tier - 1, tier))
@@ -261,8 +261,8 @@ def _left(sketch: Sketch, plane: int, levels: list[float], tall: float) -> None:
                     f"\na cell: busiest of {step}\N{MULTIPLICATION SIGN}{step}" if step > 1 else ""
                 )
             low = levels[tier - 1] + _STRIP / 2 + tall / 2
-            sketch.say(0.05, low, said, "left", 7.0)
+            sketch.beside(low, said, 7.0)
     each = np.unique(net.at[mine & (net.at > 0)])
     per = f", {each[0]} a leaf" if len(each) == 1 else ""
     text = f"{plural(int(net.at[mine].sum()), 'host')}{per}\n{net.rate_of(net.host_links)}"
-    sketch.say(0.05, levels[0] - _BELOW, text, "left", 7.0)
+    sketch.beside(levels[0] - _BELOW, text, 7.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -131,6 +132,12 @@ class Sketch:
     def say(self, x: float, y: float, text: str, align: str = "left", size: float = 8.0) -> None:
         """A text."""
         self.words.append(Words(x, y, text, align, size))  # type: ignore[arg-type]
+
+    def beside(self, y: float, text: str, size: float = 8.0) -> None:
+        """A text left of the drawing, in lines that fit there."""
+        room = int(LEFT / (LETTER * size / 8.0))
+        lines = (textwrap.fill(line, room, break_long_words=False) for line in text.split("\n"))
+        self.say(0.05, y, "\n".join(lines), "left", size)
 
 
 def along(points: Sequence[Point], part: float) -> Point:

@@ -185,17 +185,20 @@ def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
     mine = net.plane == plane
     for tier in range(tiers):
         text = plural(int((mine & (net.tier == tier)).sum()), *kind(net, plane, tier))
-        if len(text) > 18:
-            text = text.replace(" ", "\n")
-        sketch.say(0.05, floor + _GAP * tier, text)
+        sketch.beside(floor + _GAP * tier, text)
         if tier:
-            sketch.say(0.05, floor + _GAP * (tier - 0.5), between(net, plane, tier), "left", 7.0)
+            sketch.beside(floor + _GAP * (tier - 0.5), between(net, plane, tier, "a line is"), 7.0)
     each = np.unique(net.at[mine & (net.at > 0)])
     per = f", {each[0]} a leaf" if len(each) == 1 and net.is_clos else ""
     ports = max((len(homes) for homes, _ in net.homes), default=1)
     per = f",\n{ports} ports each" if ports > 1 else per
     rate = net.rate_of(net.host_links)
-    sketch.say(0.05, floor - 0.5, f"{plural(net.hosts, 'host')}{per}\n{rate}", "left", 7.0)
+    sketch.beside(floor - 0.5, f"{plural(net.hosts, 'host')}{per}\n{rate}", 7.0)
+
+
+def least_to_most(counts: Ints) -> str:
+    """`2`, or `2 to 4`."""
+    return " to ".join(map(str, sorted({int(counts.min()), int(counts.max())})))
 
 
 def kind(net: Network, plane: int, tier: int) -> tuple[str, str]:
@@ -205,18 +208,13 @@ def kind(net: Network, plane: int, tier: int) -> tuple[str, str]:
     return _NAMES.get(kinds.pop() if len(kinds) == 1 else "", ("switch", "switches"))
 
 
-def between(net: Network, plane: int, tier: int) -> str:
-    """The links between a tier and the one below, in words."""
+def between(net: Network, plane: int, tier: int, each: str) -> str:
+    """The links between a tier and the one below, in words; `each` counts those of two switches."""
     links = net.links
     tiers = np.maximum(net.tier[links.lower], net.tier[links.upper])
     rows = np.flatnonzero((net.plane[links.lower] == plane) & (tiers == tier))
     mine = links.only(rows)
     if not len(mine):
         return ""
-    counts = np.unique(mine.count)
-    each = (
-        ""
-        if counts[-1] == 1
-        else f"\na line is {' to '.join(map(str, sorted({int(counts[0]), int(counts[-1])})))}"
-    )
-    return f"{plural(int(mine.count.sum()), 'link')}\n{net.rate_of(mine)}{each}"
+    said = f"{plural(int(mine.count.sum()), 'link')}\n{net.rate_of(mine)}"
+    return said if mine.count.max() == 1 else f"{said}\n{each} {least_to_most(mine.count)}"
