@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import rc_context
 
 import weft
 from weft import units
@@ -19,6 +20,7 @@ from weft.report.figures import (
     collectives,
     draw_matplotlib,
     draw_plotly,
+    drawing_matplotlib,
     fct,
     goodput,
     link_load,
@@ -27,7 +29,7 @@ from weft.report.figures import (
     queues,
     subset,
 )
-from weft.report.figures.model import Axis, Bars, Curve, Figure, HeatMap, Lines, Panel
+from weft.report.figures.model import Axis, Bars, Curve, Drawing, Figure, HeatMap, Lines, Panel
 from weft.report.grouping import group
 from weft.study import stats
 
@@ -513,6 +515,30 @@ def test_names_are_shown_as_they_are() -> None:
     rows = [row(STRANGE, 1, 1e-5, **{"workload.size": size}) for size in ("1KB", "2KB", "4KB")]
     (curve, _) = draw_plotly.panel(metrics.completion_times(group(rows)).panels[0])["data"]
     assert "<b>" not in curve["name"] + curve["hovertemplate"]
+
+
+@pytest.mark.parametrize("panels", [0, 1, 3, 4])
+def test_long_titles_have_lines(panels: int) -> None:
+    """All of them is on the page, and none lies on another; without panels that of a fabric."""
+    title = "$1$ MB, dcqcn, same-rank, links per pair 2, " * 4
+    (plot,) = curves_of({"1MB": [1e-6, 4e-6]})
+    drawn = tuple(Panel(title, plot) for _ in range(panels))
+    with rc_context(draw_matplotlib._STYLE):
+        figure = Figure("fct", title, "", drawn)
+        canvas = (
+            draw_matplotlib._canvas(figure)
+            if panels
+            else drawing_matplotlib.page(figure, Drawing(8.0, 2.0))
+        )
+        canvas.draw_without_rendering()
+        texts = [canvas._suptitle, *(ax.title for ax in canvas.axes if ax.get_visible())]
+        boxes = [text.get_window_extent() for text in texts if text.get_text()]
+        shown = [ax.get_window_extent() for ax in canvas.axes]
+    assert len(boxes) == panels + 1
+    for box in boxes:
+        assert canvas.bbox.x0 <= box.x0 < box.x1 <= canvas.bbox.x1
+        assert box.y1 <= canvas.bbox.y1
+        assert not any(box.overlaps(other) for other in [*boxes, *shown] if other is not box)
 
 
 def test_groups_of_collectives_are_called_groups() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.report.figures import drawing_matplotlib
 from weft.report.figures.axes import lines_of
+from weft.report.figures.drawing_matplotlib import TITLE_LINE, wrapped
 from weft.report.figures.model import (
     BARS,
     Axis,
@@ -67,6 +68,8 @@ _SINGLE = (6.0, 3.6)
 _WIDEST = 10.0
 # In inches: room for the title, for a line of the legend, for a letter in it, for its line.
 _TITLE, _ENTRY_HEIGHT, _LETTER, _HANDLE = 0.5, 0.19, 0.066, 0.62
+_GUTTER = 0.5
+"""Inches of a panel that its title leaves free."""
 _PRINTED = "#222222"
 _NO_METADATA: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
@@ -111,15 +114,19 @@ def _canvas(figure: Figure) -> Any:
     width, height = _size(figure, columns, rows)
     names = _names(figure)
     across = _across(names, width)
-    room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across)
+    title = wrapped(figure.title, width)
+    panels = [wrapped(panel.title, width / columns - _GUTTER, _LETTER) for panel in figure.panels]
+    more = rows * (max(map(len, panels)) - 1) + len(title) - 1
+    room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across) + TITLE_LINE * more
     canvas = Canvas(figsize=(width, height + room), layout="constrained")
     FigureCanvasAgg(canvas)
     axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
-    for ax, panel in zip(axes, figure.panels, strict=False):
+    for ax, panel, lines in zip(axes, figure.panels, panels, strict=False):
         _panel(ax, panel)
+        ax.set_title("\n".join(lines))
     for ax in axes[len(figure.panels) :]:
         ax.set_visible(False)
-    canvas.suptitle(figure.title, fontweight="bold", fontsize=11)
+    canvas.suptitle("\n".join(title), fontweight="bold", fontsize=11)
     _legend(canvas, axes, names, across)
     return canvas
 
@@ -172,7 +179,6 @@ def _panel(ax: Axes, panel: Panel) -> None:
             raise TypeError("a drawing has a page of its own")
     ax.set_xlabel(panel.plot.x.title)
     ax.set_ylabel(panel.plot.y.title)
-    ax.set_title(panel.title)
 
 
 def _legend(canvas: Any, axes: Sequence[Axes], names: Sequence[str], across: int) -> None:

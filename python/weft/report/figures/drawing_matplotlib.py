@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _BAR = 0.85
 """Inches that the bar of a scale takes beside a drawing."""
 _TITLE = 0.36
+_BOLD, TITLE_LINE = 0.1, 0.19
+"""Inches of a letter of a title, and of each line of it after the first."""
 _LEGEND = 0.26
 _LINE = 0.14
 """Inches of a line of the caption."""
@@ -40,10 +42,12 @@ def page(figure: Figure, plot: Drawing) -> Canvas:
     wide = plot.width + (_BAR if plot.scale else 0.0)
     caption = textwrap.wrap(figure.caption, int(_LETTERS * wide))
     below = _LEGEND * bool(plot.kinds) + _LINE * len(caption) + 0.08
-    tall = plot.height + _TITLE + below
+    title = wrapped(figure.title, wide)
+    tall = plot.height + _TITLE + TITLE_LINE * (len(title) - 1) + below
     canvas = Canvas(figsize=(wide, tall))
     FigureCanvasAgg(canvas)
-    canvas.suptitle(figure.title, fontweight="bold", fontsize=11, y=1 - 0.06 / tall, va="top")
+    top = 1 - 0.06 / tall
+    canvas.suptitle("\n".join(title), fontweight="bold", fontsize=11, y=top, va="top")
     ax = canvas.add_axes((0, below / tall, plot.width / wide, plot.height / tall))
     bar = None
     if plot.scale is not None:
@@ -58,6 +62,11 @@ def page(figure: Figure, plot: Drawing) -> Canvas:
     for number, line in enumerate(reversed(caption)):
         canvas.text(0.05 / wide, (0.06 + _LINE * number) / tall, line, fontsize=7, color=_SOFT)
     return canvas
+
+
+def wrapped(title: str, inches: float, letter: float = _BOLD) -> list[str]:
+    """A title in lines of so many inches, of letters that take `letter`."""
+    return textwrap.wrap(title, int(inches / letter), break_on_hyphens=False) or [""]
 
 
 def draw(ax: Axes, plot: Drawing, bar: Axes | None) -> None:
