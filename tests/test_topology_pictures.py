@@ -14,7 +14,7 @@ from conftest import STALLS, Weft
 from weft import _native
 from weft.analysis import topology_picture
 from weft.report.figures import drawing_plotly
-from weft.report.figures.fabric import network, picture
+from weft.report.figures.fabric import network, picture, sketch
 from weft.report.figures.fabric.sketch import LEFT, LETTER
 from weft.report.figures.model import Drawing
 from weft.study import inputs
@@ -164,6 +164,27 @@ def test_part_of_a_bundle_that_fails_is_said_so() -> None:
     assert {one.kind for one in drawn.strokes} == {"link"}
     assert [sign.kind for sign in drawn.signs] == ["down"]
     assert "1 of 3" in [words.text for words in drawn.words]
+
+
+def test_no_line_goes_through_what_is_said_of_it() -> None:
+    """Rates and parts of bundles stand beside links, whichever way these run."""
+    links = ["0 1", "1 2 200Gbps", "1 2 200Gbps", "2 0", "2 0"]
+    graph = {"topology": "graph", "host_switches": [0, 1, 2], "links": links}
+    failures = {"a": {"kind": "down", "links": ["switch-1 <-> switch-2#1"]}}
+    drawn = picture.drawing(network_of(graph, failures))
+    said = [one for one in drawn.words if one.x > LEFT]
+    assert sorted(one.text for one in said) == [
+        *("1 of 2", "100 Gbps", "2\N{MULTIPLICATION SIGN}100 Gbps"),
+        "2\N{MULTIPLICATION SIGN}200 Gbps",
+    ]
+    lines = [one.points for one in drawn.strokes]
+    for one in said:
+        wide, tall = LETTER * one.size / 8 * len(one.text), one.size / 72
+        left = one.x - {"left": 0.0, "center": 0.5, "right": 1.0}[one.align] * wide
+        for line in lines:
+            for part in np.linspace(0.0, 1.0, 200):
+                x, y = sketch.along(line, part)
+                assert not (left <= x <= left + wide and abs(y - one.y) < tall / 2), one
 
 
 def test_planes_are_drawn_where_they_differ() -> None:

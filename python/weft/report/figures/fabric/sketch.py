@@ -31,6 +31,12 @@ LETTER = 0.075
 """Inches of a letter of 8 points."""
 _MOST_LABELS = 40
 """Lines that have their rates written beside them."""
+_SMALL = 6.5
+"""Points of letters beside lines."""
+_STEEP = 0.4
+"""Lines that rise less have their texts above them."""
+_CLEAR = 0.02
+"""Inches between a line and the letters beside it."""
 _SIGN_AT = 0.3
 """Where along a line its sign is: not in the middle, where most lines cross."""
 
@@ -97,8 +103,7 @@ class Sketch:
                 self.strokes.append(Stroke(tuple(points), 1.4, kind, value))
             self.sign(along(points, _SIGN_AT), worst, note)
             if failed < count and tells:
-                x, y = along(points, _SIGN_AT)
-                self.say(x + 0.1, y, f"{failed} of {count}", "left", 6.5)
+                self._say_by(points, _SIGN_AT, f"{failed} of {count}", 0.1)
 
     def label(self, links: Links, row: int, points: Sequence[Point]) -> None:
         """How many links a line is and their rate, where lines differ in that."""
@@ -109,8 +114,18 @@ class Sketch:
         times = f"{count}\N{MULTIPLICATION SIGN}" if count > 1 else ""
         text = times + rate if rates else times
         if text:
-            x, y = along(points, 0.62)
-            self.say(x + 0.06, y, text, "left", 6.5)
+            self._say_by(points, 0.62, text, 0.06)
+
+    def _say_by(self, points: Sequence[Point], part: float, text: str, gap: float) -> None:
+        """A text at a part of a line's way: right of it, and of a flat line above it."""
+        (x, y), low, high = (along(points, part + step) for step in (0.0, -0.02, 0.02))
+        across, up = abs(high[0] - low[0]), abs(high[1] - low[1])
+        width, height = _SMALL / 8 * LETTER * len(text), 1.2 * _SMALL / 72
+        if up >= _STEEP * across:
+            clear = _CLEAR + height / 2 * across / (up or 1.0)
+            self.say(x + max(gap, clear), y, text, "left", _SMALL)
+        else:
+            self.say(x, y + gap + (width * up / across + height) / 2, text, "center", _SMALL)
 
     def sign(self, at: Point, kind: str, note: str = "") -> None:
         """A sign for a link that fails."""
