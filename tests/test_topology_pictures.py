@@ -187,6 +187,28 @@ def test_no_line_goes_through_what_is_said_of_it() -> None:
                 assert not (left <= x <= left + wide and abs(y - one.y) < tall / 2), one
 
 
+@pytest.mark.parametrize(
+    ("fabric", "said"),
+    [
+        ({"topology": "torus", "sizes": "2x2"}, False),
+        ({"topology": "torus", "sizes": "3x2"}, True),
+        ({"topology": "torus", "sizes": "3x2", "edges": "ends"}, False),
+    ],
+)
+def test_stubs_are_spoken_of_where_there_are_some(fabric: dict[str, Any], said: bool) -> None:
+    """A grid of two is as long as a ring of two."""
+    drawn = picture.drawing(network_of(fabric))
+    assert (len(ends(drawn)) > len(set(ends(drawn)))) is said
+    assert ("stubs go around" in str(drawn.words)) is said
+
+
+def test_as_many_links_everywhere_are_one_number() -> None:
+    """Beside the groups of a dragonfly."""
+    drawn = picture.drawing(network_of({**LARGE_DRAGONFLY, "global_ports": 8}))
+    (said,) = (one.text for one in drawn.words if "block" in one.text)
+    assert said == "Every block is a group.\na line is 2 links"
+
+
 def test_planes_are_drawn_where_they_differ() -> None:
     """Of eight planes that are alike one; of those in which something fails at least these."""
     fabric = {**LEAVES, "planes": 8}

@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.report.figures.fabric.blocks import as_cells, folded
 from weft.report.figures.fabric.network import Floats, Ints, Network
-from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, plural, short
+from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, least_to_most, plural, short
 from weft.report.figures.model import Axis, Box, Cells, Drawing
 
 _HEIGHT = 6.2
@@ -141,9 +141,7 @@ def matrix(net: Network, scale: Axis, of: Ints, what: str) -> Drawing:
             place = f" {name}" if what != "switch" else ""
             lines.append(f"{plural(int(mine.count.sum()), 'link')}{place}")
             lines.append(f"  {net.rate_of(mine)}")
-    each = sorted({int(counted) for counted in merged.count[~within]})
-    if what != "switch" and each:
-        counts = " to ".join(map(str, dict.fromkeys([each[0], each[-1]])))
-        lines.append(f"links of a cell: {counts}")
+    if what != "switch" and not within.all():
+        lines.append(f"links of a cell: {least_to_most(merged.count[~within])}")
     sketch.say(0.05, low + size - 0.9, "\n".join(lines))
     return sketch.drawing(low + size + 0.5, left + size + 0.3)

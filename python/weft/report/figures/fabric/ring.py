@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.report.figures.fabric.network import Network
-from weft.report.figures.fabric.sketch import Point, Sketch, plural
+from weft.report.figures.fabric.sketch import Point, Sketch, least_to_most, plural
 from weft.report.figures.model import Axis, Box, Drawing
 
 _SIZE = 7.2
@@ -72,7 +72,7 @@ def groups(net: Network, scale: Axis) -> Drawing:
         text = str(group) if size > 0.17 else ""
         sketch.boxes.append(Box(*at(group), size, 0.2, "switch", text, note))
     each = merged.count[merged.lower != merged.upper]
-    lines = "" if each.max() == 1 else f"\na line is {each.min()} to {each.max()} links"
+    lines = "" if each.max() == 1 else f"\na line is {least_to_most(each)} links"
     sketch.say(0.05, 0.3, f"Every block is a group.{lines}", "left", 7.5)
     _group(sketch, (_SIZE + 1.9, 1.6))
     _left(sketch)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.report.figures.fabric.network import Links, Network, short_rate
+from weft.report.figures.fabric.network import Ints, Links, Network, short_rate
 from weft.report.figures.model import (
     Axis,
     Box,
@@ -178,3 +178,8 @@ def short(names: Sequence[str], room: float) -> list[str]:
 def plural(count: int, one: str, more: str = "") -> str:
     """`1 leaf`, `4 leaves`."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def least_to_most(counts: Ints) -> str:
+    """`2`, or `2 to 4`."""
+    return " to ".join(map(str, sorted({int(counts.min()), int(counts.max())})))

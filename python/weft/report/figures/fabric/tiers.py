@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from weft.report.figures.fabric.network import Ints, Network
-from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, plural, short
+from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, least_to_most, plural, short
 from weft.report.figures.model import Axis, Box, Drawing
 
 _BOX = 0.24
@@ -194,11 +194,6 @@ def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
     per = f",\n{ports} ports each" if ports > 1 else per
     rate = net.rate_of(net.host_links)
     sketch.beside(floor - 0.5, f"{plural(net.hosts, 'host')}{per}\n{rate}", 7.0)
-
-
-def least_to_most(counts: Ints) -> str:
-    """`2`, or `2 to 4`."""
-    return " to ".join(map(str, sorted({int(counts.min()), int(counts.max())})))
 
 
 def kind(net: Network, plane: int, tier: int) -> tuple[str, str]:

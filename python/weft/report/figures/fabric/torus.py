@@ -187,6 +187,7 @@ def _left(sketch: Sketch, sizes: list[int], height: float) -> None:
     lines.append(f"{plural(net.hosts, 'host')}" + (f", {each[0]} each" if len(each) == 1 else ""))
     lines.append(f"{plural(int(net.links.count.sum()), 'link')}:")
     lines.append(net.rate_of(net.links))
-    if net.keys.get("edges") != "ends":
+    # Of two switches each is the next one of the other, with one link.
+    if net.keys.get("edges") != "ends" and max(sizes) > 2:
         lines.append("stubs go around")
     sketch.say(0.05, height - 0.65, "\n".join(lines))
