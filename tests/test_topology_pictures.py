@@ -38,7 +38,7 @@ def network_of(
     table: dict[str, Any] = {
         "fabric": fabric,
         "failures": failures or {},
-        **topology_picture.ANY_TRAFFIC,
+        **topology_picture.NO_TRAFFIC,
     }
     spec = inputs.from_dict(table).runs[0]
     net = network.of(spec["experiment"], spec["seed"])
@@ -61,6 +61,7 @@ def ends(drawn: Drawing) -> list[str]:
     ("fabric", "links", "pairs"),
     [
         (LEAVES, 16, 16),
+        ({"topology": "leaf-spine", "leaves": 1, "spines": 1, "hosts_per_leaf": 1}, 1, 1),
         ({**LEAVES, "links_per_pair": 3}, 48, 16),
         ({"topology": "fat-tree", "k": 8}, 256, 256),
         (WITH_GLOBAL, 54 + 36, 90),
@@ -230,7 +231,7 @@ def test_the_page_has_the_same_lines() -> None:
 
 def test_links_that_hardly_carry_anything_are_pale() -> None:
     """At 1 % a line is thin, and the scale ends at 10 %, which the caption says."""
-    spec = inputs.from_dict({"fabric": LEAVES, **topology_picture.ANY_TRAFFIC}).runs[0]
+    spec = inputs.from_dict({"fabric": LEAVES, **topology_picture.NO_TRAFFIC}).runs[0]
     net = network.of(spec["experiment"], spec["seed"], np.full(64, 0.01))
     figure = picture.figure(net, "fabric", "Title", "Load.")
     drawn = figure.panels[0].plot
@@ -302,7 +303,7 @@ def test_a_run_that_stalls_has_no_load(weft: Weft, tmp_path: Path) -> None:
 
 def test_ports_are_those_of_the_links_table() -> None:
     """`fabric_tables` numbers ports as results do, so that load lands on its own link."""
-    table = {"fabric": {"topology": "fat-tree", "k": 4}, **topology_picture.ANY_TRAFFIC}
+    table = {"fabric": {"topology": "fat-tree", "k": 4}, **topology_picture.NO_TRAFFIC}
     spec = inputs.from_dict(table).runs[0]
     text = json.dumps(spec["experiment"])
     found, run = _native.fabric_tables(text, 1), _native.run(text, 1)

@@ -20,11 +20,11 @@ from weft.study import inputs, study
 from weft.study.inputs import Experiment, Overrides
 
 KINDS = (".svg", ".png", ".pdf")
-ANY_TRAFFIC = {
-    "workload": {"collective": "all-reduce", "size": "1KB"},
+NO_TRAFFIC = {
+    "workload": {"trace": str(Path(__file__).with_name("idle.goal"))},
     "balance": {"scheme": "ecmp"},
 }
-"""Beside a fabric alone, which is no experiment."""
+"""Beside a fabric alone, which is no experiment: one rank, since there may be a single host."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _choose(source: str, overrides: Overrides, run: int | None) -> _Chosen:
     table = inputs.table_of("fabric", source)
     if "file" in table:
         table["file"] = str(path.absolute())
-    experiment = inputs.from_dict({"fabric": table, **ANY_TRAFFIC}, "fabric", overrides)
+    experiment = inputs.from_dict({"fabric": table, **NO_TRAFFIC}, "fabric", overrides)
     title = path.name if "file" in table else str(table.get("topology", source))
     return _Chosen(experiment.runs[0], title, "")
 
@@ -92,7 +92,7 @@ def _fabric_alone(path: Path, overrides: Overrides) -> Experiment | None:
         return None
     keys = [key for key in ("title", "fabric", "failures") if key in table]
     kept: dict[str, Any] = {key: table[key] for key in keys}
-    return inputs.from_dict({**kept, **ANY_TRAFFIC}, str(path), overrides)
+    return inputs.from_dict({**kept, **NO_TRAFFIC}, str(path), overrides)
 
 
 def _of_experiment(experiment: Experiment, run: int | None) -> _Chosen:
