@@ -9,8 +9,8 @@ use proxy::{Fault, Proxy};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weft_comm::wire::{HELLO, Header, Kind};
-use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, SendChannel};
+use weft_comm::wire::{EAGER, HEADER, HELLO, Header, Kind};
+use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, Request, SendChannel};
 
 /// A channel whose connections go through a proxy.
 fn through(
@@ -395,4 +395,112 @@ fn an_endpoint_that_is_dropped_ends_its_channels() {
     drop(receiving);
     drop(a);
     assert!(send(&sending, b"hello", 0).is_err());
+}
+
+/// `connections[n]` befalls the n-th connection of a channel; nothing the others.
+fn behind_a_proxy(connections: Vec<Fault>) -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let fault = move |number| connections.get(number as usize).copied().unwrap_or(Fault::None);
+    let (_, handle) = Proxy::before(&handle, fault);
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    (a, b, sending, receiving)
+}
+
+/// Bytes until message `number` of `EAGER` bytes is here over the first connection.
+const fn behind(number: u64) -> u64 {
+    HELLO as u64 + number * (HEADER as u64 + EAGER)
+}
+
+/// A short message stands half read, and its buffer is announced meanwhile: others may go for it.
+#[test]
+fn a_short_message_that_stalls_does_not_count_once_it_has_a_buffer() {
+    let stall = Fault::Stall(behind(7) + 20_000, Duration::from_millis(300));
+    let (_a, _b, sending, receiving) = behind_a_proxy(vec![stall]);
+    let mut all: Vec<_> = (0..25).map(|seed| pattern(seed, EAGER as usize)).collect();
+    all[15].truncate(1);
+    all[24].truncate(EAGER as usize - 1);
+    let mut buffers: Vec<_> = all.iter().map(|one| vec![0; one.len()]).collect();
+    let mut requests = Vec::new();
+    let settle = |requests: &[Request]| {
+        for _ in 0..125 {
+            for one in requests {
+                one.test().expect("a channel that is fine");
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    };
+    let mut left = buffers.iter_mut();
+    requests.extend(all[..15].iter().map(|bytes| take(|| send(&sending, bytes, 0))));
+    settle(&requests);
+    let some = left.by_ref().take(8);
+    requests.extend(some.map(|buffer| take(|| receive(&receiving, &mut [(buffer, 0)]))));
+    settle(&requests);
+    // Its acknowledgement takes announcements along.
+    requests.push(take(|| send(&sending, &all[15], 0)));
+    settle(&requests);
+    requests.extend(all[16..].iter().map(|bytes| take(|| send(&sending, bytes, 0))));
+    settle(&requests);
+    requests.extend(left.map(|buffer| take(|| receive(&receiving, &mut [(buffer, 0)]))));
+    for one in &requests {
+        wait(one).expect("a channel that is fine");
+    }
+    assert!(buffers == all);
+}
+
+/// What says that somebody waits is lost with its connection, which does not come back, or on its way.
+#[test]
+fn a_request_to_send_is_made_again() {
+    let for_ever = Duration::from_secs(3_600);
+    // It goes over the connection that was heard of last, the second, behind two short messages.
+    let there = (HELLO + 2 * (HEADER + 1)) as u64;
+    for lost in [Fault::Cut(there + 20), Fault::Stall(there, for_ever)] {
+        let mut faults = vec![Fault::None, lost];
+        if let Fault::Cut(_) = lost {
+            faults.resize(1_000, Fault::Stall(0, for_ever));
+        }
+        let (_a, _b, sending, receiving) = behind_a_proxy(faults);
+        let mut all: Vec<_> = (0..11).map(|seed| pattern(seed, EAGER as usize)).collect();
+        all[8].truncate(1);
+        all[9].truncate(1);
+        all[10] = pattern(10, LONG);
+        for bytes in &all[..10] {
+            wait(&take(|| send(&sending, bytes, 0))).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let last = take(|| send(&sending, &all[10], 0));
+        std::thread::sleep(Duration::from_millis(50));
+        let mut buffers: Vec<_> = all.iter().map(|one| vec![0; one.len()]).collect();
+        let posted = buffers.iter_mut().map(|it| take(|| receive(&receiving, &mut [(it, 0)])));
+        let posted: Vec<_> = posted.collect();
+        wait(&last).unwrap_or_else(|error| panic!("{lost:?}: {error}"));
+        posted.iter().for_each(|one| assert!(wait(one).is_ok()));
+        assert!(buffers == all);
+    }
+}
+
+/// What has been sent over a slow connection comes, though its channel or endpoint goes, and says so over another.
+#[test]
+fn a_goodbye_does_not_overtake_what_was_sent() {
+    for (keeps_endpoint, waits) in [(true, false), (true, true), (false, false)] {
+        let stall = Fault::Stall(100_000, Duration::from_millis(150));
+        let (a, _b, sending, receiving) = behind_a_proxy(vec![Fault::None, stall]);
+        let all: Vec<_> = (0..15).map(|seed| pattern(seed, EAGER as usize)).collect();
+        for bytes in &all {
+            wait(&take(|| send(&sending, bytes, 0))).unwrap();
+        }
+        let long = pattern(77, LONG);
+        let _never = waits.then(|| take(|| send(&sending, &long, 0)));
+        let _a = if keeps_endpoint { Some(a) } else { None };
+        drop(sending);
+        let mut buffer = vec![0; EAGER as usize];
+        for (number, bytes) in all.iter().enumerate() {
+            let received = receive(&receiving, &mut [(&mut buffer, 0)]);
+            let received = received.and_then(|request| wait(&request.expect("there is room")));
+            received.unwrap_or_else(|error| {
+                panic!("message {number}, endpoint {keeps_endpoint}, waits {waits}: {error}")
+            });
+            assert_eq!(&buffer, bytes);
+        }
+    }
 }

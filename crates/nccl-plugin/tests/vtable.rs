@@ -177,22 +177,23 @@ fn thirty_two_receives_of_eight_are_under_way_at_once() {
 }
 
 #[test]
-fn sends_wait_for_their_receives() {
+fn long_sends_wait_for_their_receives() {
+    const LEN: usize = 100_000;
     for version in Version::ALL {
         let net = net(version);
-        let mut pair = Pair::new(&net, 8 * 1000);
+        let mut pair = Pair::new(&net, 8 * LEN);
         let sends: Vec<_> = (0..8)
             .map(|message| {
-                fill(&mut pair.out[message * 1000..(message + 1) * 1000], message);
-                pair.send(message * 1000, 1000, 0)
+                fill(&mut pair.out[message * LEN..(message + 1) * LEN], message);
+                pair.send(message * LEN, LEN, 0)
             })
             .collect();
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(sends.iter().all(|send| pair.test(*send).is_none()), "there is no place for them");
         for message in 0..8 {
-            let receive = pair.receive(&[(message * 1000, 1000, 0)]);
+            let receive = pair.receive(&[(message * LEN, LEN, 0)]);
             pair.wait(receive);
-            assert!(is_filled(&pair.into[message * 1000..(message + 1) * 1000], message));
+            assert!(is_filled(&pair.into[message * LEN..(message + 1) * LEN], message));
         }
         sends.into_iter().for_each(|send| {
             pair.wait(send);

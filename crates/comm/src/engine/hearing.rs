@@ -246,8 +246,7 @@ impl Engine {
         let closes = Some(self.now + super::LAST);
         if sending.over {
             self.sending.remove(number);
-        } else if !sending.half.is_idle() && sending.half.is_over() {
-            // Where a lane dies now, what is copied still has to go over another one.
+        } else if sending.holds_copies() {
             sending.closes = closes;
         } else {
             sending.closes = closes;

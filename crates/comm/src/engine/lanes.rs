@@ -354,6 +354,13 @@ impl Engine {
 
     /// A connection is over.
     pub(super) fn lose(&mut self, token: usize, why: &Broken) {
+        if let Some(connection) = self.connections.get_mut(&token)
+            && connection.inflow.stays()
+            && !std::mem::replace(&mut connection.hurries, true)
+        {
+            // What has come before its sender went is taken first.
+            return self.line_up(token);
+        }
         let Some(mut connection) = self.connections.remove(&token) else { return };
         self.counts.damaged += u64::from(matches!(why, Broken::Wire(WireError::Damaged)));
         match connection.role {
@@ -411,6 +418,12 @@ impl Engine {
         this.lacks.get_or_insert(self.now);
         let welcomed = this.phase == Phase::Live;
         this.phase = Phase::Closed;
+        if welcomed {
+            // It may have been the one to say so.
+            sending.half.forget_request();
+            self.list_sending(number);
+        }
+        let Some(sending) = self.sending.get_mut(number) else { return };
         if sending.leaves.is_some() {
             return self.check_leaving(number);
         }

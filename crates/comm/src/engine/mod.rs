@@ -320,7 +320,12 @@ impl Engine {
 
     fn leave_all(&mut self) {
         for number in self.sending.numbers() {
-            self.end_sending(number, None);
+            let Some(sending) = self.sending.get_mut(number) else { continue };
+            if !sending.over && sending.holds_copies() {
+                sending.closes.get_or_insert(self.now + LAST);
+            } else {
+                self.end_sending(number, None);
+            }
         }
         for number in self.receiving.numbers() {
             self.end_receiving(number, None);

@@ -10,7 +10,7 @@ use crate::wire::{
 };
 use crate::{CommError, tcp};
 use mio::net::TcpStream;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -171,6 +171,7 @@ impl Engine {
                     spoke: self.now,
                     stays: Vec::new(),
                     gone: None,
+                    left: BTreeSet::new(),
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);

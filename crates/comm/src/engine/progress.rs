@@ -221,7 +221,8 @@ impl Rounds {
             engine.take_in();
         }
         self.busy = busy;
-        if stop_at.is_some_and(|at| engine.connections.is_empty() || engine.now >= at) {
+        let ended = |at| engine.now >= at || engine.connections.is_empty() && !engine.owes();
+        if stop_at.is_some_and(ended) {
             return Left::Nothing;
         }
         engine.left()
@@ -245,6 +246,11 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whether something is to leave that the application takes for sent.
+    fn owes(&self) -> bool {
+        self.sending.iter().any(|(_, sending)| !sending.over)
     }
 
     fn left(&mut self) -> Left {

@@ -12,7 +12,7 @@ use crate::stream::inflow::Sink;
 use crate::wire::{ChannelKey, Header, Home, Kind, Reason, Slot, WireError};
 use crate::{CommError, Sizes, tcp};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,8 +66,10 @@ pub(super) struct Receiving {
     pub(super) spoke: Instant,
     /// Connections with a frame that waits for its buffer where it is.
     pub(super) stays: Vec<usize>,
-    /// Why nothing more comes, where eager frames still wait for their buffers.
+    /// Why nothing more comes, where there may be something that is not received; and the lanes over which that
+    /// was said: over others something may be on its way.
     pub(super) gone: Option<CommError>,
+    pub(super) left: BTreeSet<u16>,
     /// It is over, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -111,6 +113,8 @@ struct Taking<'a> {
     wanted: bool,
     /// What has no buffer is not left to the system.
     hurries: bool,
+    /// Data comes by RDMA.
+    roce: bool,
     /// Lanes that have begun to bring what has come now, and receives that are over since.
     late: Vec<u16>,
     over: Vec<(Arc<Status>, Sizes)>,
@@ -118,6 +122,10 @@ struct Taking<'a> {
 
 impl Sink for Taking<'_> {
     fn begin(&mut self, header: &Header) -> Result<Span, WireError> {
+        if header.eager && self.roce {
+            // Its buffer may be where only devices write.
+            return Err(WireError::Nonsense("an eager frame over RoCE"));
+        }
         self.half.handle_data(self.lane, header)
     }
     fn may_stay(&self, header: &Header) -> bool {
@@ -209,6 +217,7 @@ impl Engine {
             receiving.state.fail(error);
             self.end_receiving(number, Some(bye));
         } else if !(receiving.half.has_early() && receiving.half.is_empty())
+            && receiving.lanes.keys().all(|lane| receiving.left.contains(lane))
             && let Some(error) = receiving.gone.take()
         {
             self.fail_receiving(number, error);
@@ -333,7 +342,8 @@ impl Engine {
     pub(super) fn turn_receive(&mut self, token: usize, number: u32, lane: u16) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Some(receiving) = self.receiving.get_mut(number) else { return };
-        let Receiving { half, state, .. } = receiving;
+        let Receiving { half, state, roce, .. } = receiving;
+        let roce = *roce;
         if let Some(link) = connection.link.as_ref().filter(|link| link.has_come()) {
             // Before anybody knows what it was, and asks for it to be flushed.
             state.came_by(link.nic());
@@ -344,8 +354,20 @@ impl Engine {
         let stayed = connection.inflow.stays();
         let hurries = std::mem::take(&mut connection.hurries);
         let (bytes, bye) = (0, None);
-        let mut taking =
-            Taking { half, state, lane, bytes, bye, asks, repeats, wanted, hurries, late, over };
+        let mut taking = Taking {
+            half,
+            state,
+            lane,
+            bytes,
+            bye,
+            asks,
+            repeats,
+            wanted,
+            hurries,
+            roce,
+            late,
+            over,
+        };
         let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
         let Taking { bytes, bye, asks, repeats, wanted, late, over, .. } = taking;
@@ -416,7 +438,13 @@ impl Engine {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         if let Some(bye) = bye {
             let error = said_bye(receiving.from, &bye);
-            self.leave_receiving(number, error);
+            match bye.reason() {
+                Reason::Closed => {
+                    receiving.left.insert(lane);
+                    self.leave_receiving(number, error);
+                }
+                _ => self.fail_receiving(number, error),
+            }
         } else if receiving.half.too_large().is_some() {
             self.end_where_over(number);
         }
@@ -501,6 +529,7 @@ impl Engine {
         if receiving.misses(home) {
             self.miss(home);
         }
+        self.end_where_over(number);
         self.list_receiving(number);
     }
 

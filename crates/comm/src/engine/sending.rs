@@ -76,6 +76,12 @@ impl Sending {
         all.iter().for_each(|status| status.fail());
     }
 
+    /// Whether all that is under way is copied, and over for the application: where a lane dies, it still has to go
+    /// over another one.
+    pub(super) fn holds_copies(&self) -> bool {
+        !self.half.is_idle() && self.half.is_over()
+    }
+
     /// For what acknowledgements complete.
     pub(super) fn completed(&self) -> Completed<Arc<Status>> {
         Completed { parts: self.state.keeps_notes().then(Vec::new), ..Completed::default() }
@@ -277,7 +283,13 @@ impl Engine {
             return;
         }
         let live = sending.lanes.iter().filter(|lane| lane.phase == Phase::Live);
-        let Some(token) = live.filter_map(|lane| lane.token).next() else { return };
+        let tokens = live.filter_map(|lane| lane.token);
+        // Where it goes at once, as far as is known.
+        let at_once = |token: &usize| {
+            let connection = self.connections.get(token);
+            connection.map(|one| (one.writable && one.out.is_empty(), one.heard))
+        };
+        let Some(token) = tokens.max_by_key(at_once) else { return };
         let Some(connection) = self.connections.get_mut(&token) else { return };
         connection.out.push_header(&sending.half.request());
         self.line_up(token);

@@ -109,7 +109,8 @@ impl Engine {
                         Quiet::Answers => sending.alive = self.now,
                         Quiet::Ask if waits && !busy => {
                             sending.alive = self.now;
-                            connection.out.push_header(&Header::new(Kind::Ping));
+                            // Another lane may not have brought it.
+                            connection.out.push_header(&sending.half.request());
                             self.line_up(token);
                         }
                         Quiet::Ask => sending.alive = self.now,

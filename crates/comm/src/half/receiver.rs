@@ -2,7 +2,7 @@
 
 use super::sender::TooLarge;
 use crate::memory::Span;
-use crate::wire::{Header, MOST_EAGER, MOST_EAGER_BYTES, Slot, Slots, WINDOW, WireError};
+use crate::wire::{CALM, Header, MOST_EAGER, MOST_EAGER_BYTES, Slot, Slots, WINDOW, WireError};
 use crate::{MOST_BUFFERS, Sizes};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -253,7 +253,7 @@ impl<T> RecvHalf<T> {
     }
     /// Whether the sender sends eager frames and does not wait for announcements.
     pub fn is_unhurried(&self) -> bool {
-        self.eager_frames > self.requested
+        self.eager_frames > self.requested + CALM
     }
 
     /// Receives that are counted: those under way, and those behind the oldest of them.
@@ -400,9 +400,12 @@ impl<T> RecvHalf<T> {
         let begun = self.lanes.values().filter_map(|lane| lane.early.as_ref());
         let (mut count, mut bytes) = (self.early.len(), self.early_bytes + u64::from(header.len));
         for (other, place, body) in begun {
-            (count, bytes) = (count + 1, bytes + body.len() as u64);
             if (*other, *place) == (tag, order) {
                 return Err(WireError::Nonsense("the same eager frame twice"));
+            }
+            // Who has heard of its buffer by now may have sent others.
+            if self.place_of(*other, *place).is_none() {
+                (count, bytes) = (count + 1, bytes + body.len() as u64);
             }
         }
         if count >= MOST_EAGER || bytes > MOST_EAGER_BYTES {

@@ -5,7 +5,7 @@ use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
 use crate::wire::{
-    EAGER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW,
+    CALM, EAGER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW,
     WireError, check_sum,
 };
 use rustc_hash::FxHashMap;
@@ -125,10 +125,9 @@ pub struct SendHalf<T> {
     unknown: Share,
     /// All sends so far, by tag, where some are eager.
     by_tag: FxHashMap<i32, u64>,
-    /// Eager frames so far.
+    /// Eager frames so far, and how many of them there were when the receiver last was to hear that somebody waits.
     eager_frames: u64,
-    /// The receiver may think that nobody waits for what it has to announce.
-    unhurried: bool,
+    requested: u64,
     /// Parts may be given to several lanes.
     repeats: bool,
     /// Sends so far.
@@ -221,7 +220,7 @@ impl<T: Clone> SendHalf<T> {
             unknown: Share::default(),
             by_tag: FxHashMap::default(),
             eager_frames: 0,
-            unhurried: false,
+            requested: 0,
             repeats: false,
             count: 0,
             next_group: 0,
@@ -301,14 +300,19 @@ impl<T: Clone> SendHalf<T> {
         Ok(())
     }
 
-    /// Whether the receiver is to hear that somebody waits for buffers ([`SendHalf::request`]).
+    /// Whether the receiver is to hear that somebody waits for buffers ([`SendHalf::request`]): it may think that
+    /// nobody does.
     pub fn has_request(&self) -> bool {
-        self.blocked > 0 && self.unhurried
+        self.blocked > 0 && self.eager_frames > self.requested + CALM
     }
     /// What it is to hear then. Any lane may say it.
     pub fn request(&mut self) -> Header {
-        self.unhurried = false;
+        self.requested = self.eager_frames;
         Header { total: self.eager_frames, ..Header::new(Kind::Request) }
+    }
+    /// What it was to hear may be lost.
+    pub fn forget_request(&mut self) {
+        self.requested = 0;
     }
 
     /// A group of buffers was announced, and `more` behind it that are alike, perhaps not for the first time.
@@ -528,7 +532,6 @@ impl<T: Clone> SendHalf<T> {
             if send.order.is_some() {
                 debug_assert!(whole, "an eager send is one part");
                 self.eager_frames += 1;
-                self.unhurried = true;
             }
             let check = if checksum { check_sum_of(body(send, &cut)) } else { 0 };
             lane.frames.push_back(Frame { part: cut, check, of: send.number, given_up: false });
@@ -592,8 +595,7 @@ impl<T: Clone> SendHalf<T> {
         next: u64,
         out: &mut Completed<T>,
     ) -> Result<(), WireError> {
-        // The old one may have lost a request.
-        self.unhurried = self.eager_frames > 0;
+        self.forget_request();
         let this = &mut self.lanes[usize::from(lane)];
         // What old connections have written may have come.
         this.gone = this.written.saturating_sub(this.first);

@@ -61,6 +61,8 @@ pub const EAGER: u64 = 64 << 10;
 pub const MOST_EAGER: usize = 256;
 /// See [`MOST_EAGER`].
 pub const MOST_EAGER_BYTES: u64 = 1 << 20;
+/// After so many eager frames a receiver takes it that its sender does not wait for buffers.
+pub const CALM: u64 = 8;
 
 /// The CRC32C of `bytes` (Castagnoli's polynomial, as in iSCSI, RFC 7143).
 pub(crate) fn check_sum(bytes: &[u8]) -> u32 {

@@ -90,6 +90,11 @@ fn carry(
         Fault::Gather(pause) => gather(&mut from, &mut to, pause, done),
         _ => forward(&mut from, &mut to, (fault, heard), done),
     }
+    if matches!(fault, Fault::None | Fault::Stall(..)) {
+        // The other way goes on.
+        let _ = to.shutdown(Shutdown::Write);
+        return;
+    }
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }
