@@ -16,9 +16,12 @@ fn fabric() -> impl Strategy<Value = String> {
         Just("topology = \"fat-tree\"\nk = 4\ncore_delay = \"2us\""),
     ];
     let link = prop::sample::select(vec!["10Gbps", "100Gbps", "400Gbps"]);
-    (shape, link, any::<bool>()).prop_map(|(shape, link, servers)| {
+    let delay = prop_oneof![Just(0), 1u32..50_000];
+    (shape, link, any::<bool>(), delay).prop_map(|(shape, link, servers, delay)| {
         let servers = if servers { "\nserver.gpus = 2\nserver.nics = 2" } else { "" };
-        format!("[fabric]\n{shape}\nlink = \"{link}\"{servers}\n")
+        format!(
+            "[fabric]\n{shape}\nlink = \"{link}\"{servers}\nserver.endpoint_delay = \"{delay}ns\"\n"
+        )
     })
 }
 

@@ -162,7 +162,7 @@ struct Plain;
 
 impl IdleNetwork for Plain {
     fn alone(&self, _: u32, _: u32, bytes: u64) -> (Time, Time) {
-        (Time::ns(bytes), Time::ns(1))
+        (Time::ns(bytes), Time::ns(bytes + 1))
     }
     fn intake(&self, _: u32, _: u32, bytes: u64) -> Time {
         Time::ns(bytes)

@@ -9,14 +9,22 @@ use weft_workload::collective::{Algorithm, Operation};
 use weft_workload::job::{
     Action, Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, Joined, Receipt, Runner, earliest,
 };
-use weft_workload::trace::{self, TextOptions, Trace};
+use weft_workload::stragglers::{Delays, Slow, Speed, Stragglers};
+use weft_workload::trace::{self, Gathered, TextOptions, Trace};
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
 
 /// One collective of `bytes` over all of `ranks`, as a text workload has it.
 fn one(ranks: u32, operation: &str, bytes: u64) -> Trace {
+    in_turn(1, ranks, operation, bytes, Gathered::Shard)
+}
+
+/// So many of them, one after the other.
+fn in_turn(times: u32, ranks: u32, operation: &str, bytes: u64, gathered: Gathered) -> Trace {
     let text = format!("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 1 {operation} {bytes} 1\n");
-    let trace = trace::read_text("test.txt", &text, &TextOptions::default()).expect("a trace");
+    let gathered = Some(gathered);
+    let options = TextOptions { passes: times, serial: true, gathered, ..TextOptions::default() };
+    let trace = trace::read_text("test.txt", &text, &options).expect("a trace");
     trace.for_ranks(ranks).expect("ranks")
 }
 
@@ -245,14 +253,14 @@ fn ranks_may_wait_for_what_they_sent() {
     assert_eq!(exchange(AwaitSends::Step).end, Time::ps(step + 1_000_000));
 }
 
-/// The ideal network, for who asks what is possible.
-struct Idle(Ideal);
+/// The ideal network, for who asks what is possible; some links are so much longer than others.
+struct Idle(Ideal, Time);
 
 impl IdleNetwork for Idle {
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time) {
-        // Some links are longer than others.
-        let longer = Time(u64::from(src.min(dst) % 3) * 500_000);
-        (self.0.latency + longer + Time(self.0.ps_per_byte * bytes), self.0.latency)
+        let longer = Time(u64::from(src.min(dst) % 3) * self.1.0);
+        let there = self.0.latency + longer + Time(self.0.ps_per_byte * bytes);
+        (there, there + self.0.latency)
     }
     fn intake(&self, _: u32, _: u32, _: u64) -> Time {
         Time::ZERO
@@ -266,10 +274,22 @@ impl IdleNetwork for Idle {
 #[test]
 fn switches_begin_with_the_last_rank() {
     let sharp = || job(one(8, "ALLREDUCE", 8_000), Operation::AllReduce, "sharp", &[]);
-    let idle = || Idle(Ideal { latency: Time::us(3), ..IDEAL });
+    let idle = || Idle(Ideal { latency: Time::us(3), ..IDEAL }, Time::ZERO);
     assert_eq!(earliest(&sharp(), &idle()), Time::us(3) + Time::ps(8_000 * 80));
     let chunks = earliest(&sharp().in_chunks(4), &idle());
     assert_eq!(chunks, Time::us(3 * 4) + Time::ps(8_000 * 80));
+}
+
+/// Of ranks too many to go message by message, each takes its own delays at least.
+#[test]
+fn large_rings_with_empty_blocks_hold_up_nobody() {
+    let endpoint = Endpoint { delay: Time::us(10), ..Endpoint::default() };
+    for (name, options) in [("ring", &[][..]), ("hierarchical", &[("local_ranks", "2")])] {
+        let trace = in_turn(2, 1_500, "ALLGATHER", 3, Gathered::Whole);
+        let job = job(trace, Operation::AllGather, name, options).handled_by(endpoint);
+        let bound = earliest(&job, &Idle(IDEAL, Time::ZERO));
+        assert!(bound >= Time::us(20) && bound <= run(&job, IDEAL).end, "{name}: {bound}");
+    }
 }
 
 trials! {
@@ -297,8 +317,47 @@ trials! {
             }
         };
         let quick = Ideal { latency: Time::ZERO, ..IDEAL };
-        let at_once = earliest(&of(), &Idle(quick));
-        let by_messages = earliest(&of().awaiting_sends(AwaitSends::End), &Idle(quick));
+        let idle = Idle(quick, Time::ns(500));
+        let at_once = earliest(&of(), &idle);
+        let by_messages = earliest(&of().awaiting_sends(AwaitSends::End), &idle);
         prop_assert_eq!(at_once, by_messages);
+    }
+
+    /// Ranks that come late, take their time, or get nothing: none of it makes the bound longer than a run.
+    fn nothing_is_over_before_it_can_be(
+        (ranks, times, bytes) in (2..10_u32, 1..5_u32, prop_oneof![1..8_u64, 1..400_u64]),
+        (delay, late, seed) in (0..3_000_u64, 0..9_000_u64, 0..1_000_u64),
+        (word, operation, name) in any_of(vec![
+            ("ALLREDUCE", Operation::AllReduce, "ring"),
+            ("ALLREDUCE", Operation::AllReduce, "direct"),
+            ("ALLREDUCE", Operation::AllReduce, "double-binary-tree"),
+            ("ALLREDUCE", Operation::AllReduce, "hierarchical"),
+            ("ALLGATHER", Operation::AllGather, "ring"),
+            ("ALLGATHER", Operation::AllGather, "pat"),
+            ("REDUCESCATTER", Operation::ReduceScatter, "ring"),
+            ("REDUCESCATTER", Operation::ReduceScatter, "direct"),
+            ("ALLTOALL", Operation::AllToAll, "direct"),
+            ("BROADCAST", Operation::Broadcast, "ring"),
+            ("BROADCAST", Operation::Broadcast, "double-binary-tree"),
+            ("REDUCE", Operation::Reduce, "ring"),
+        ]),
+    ) {
+        let stragglers = Stragglers {
+            slow: Slow::Count(1),
+            factor: 4.0,
+            speed: Speed::Equal,
+            jitter: 0.0,
+            start_delay: Time::ns(late),
+            delays: Delays::Exponential,
+        };
+        let hierarchical = name == "hierarchical";
+        let ranks = if hierarchical { 2 * ranks } else { ranks };
+        let options: &[_] = if hierarchical { &[("local_ranks", "2")] } else { &[] };
+        let trace = in_turn(times, ranks, word, bytes, Gathered::Whole);
+        let job = job(trace, operation, name, options)
+            .handled_by(Endpoint { delay: Time::ns(delay), ..Endpoint::default() })
+            .paced(stragglers.paces(ranks, seed).expect("paces"));
+        let (bound, end) = (earliest(&job, &Idle(IDEAL, Time::ZERO)), run(&job, IDEAL).end);
+        prop_assert!(bound <= end, "{bound} {end}");
     }
 }

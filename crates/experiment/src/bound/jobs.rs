@@ -98,13 +98,18 @@ impl IdleNetwork for Alone<'_> {
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time) {
         let link = self.ranks.scale_up;
         let Some((from, to)) = self.hosts(src, dst) else {
-            return (link.serialize(bytes) + link.latency, link.latency);
+            let there = link.serialize(bytes) + link.latency;
+            return (there, there + link.latency);
         };
+        let over = self.ground.alone(from, to, bytes);
+        let known = over + self.ground.path(from, to).back;
+        let Some(relays) = self.relays(src, dst) else { return (over, known) };
         // Of what a relay passes on, one piece is for a while nowhere else.
-        let relay = self.relays(src, dst);
-        let relay = relay.map(|relays| link.serialize(bytes.min(relays.pxn.chunk)) + link.latency);
-        let alone = self.ground.alone(from, to, bytes) + relay.unwrap_or(Time::ZERO);
-        (alone, self.ground.path(from, to).back)
+        let piece = link.serialize(bytes.min(relays.pxn.chunk)) + link.latency;
+        match relays.pxn.at {
+            RelayAt::Source => (over + piece, known + piece),
+            RelayAt::Destination => (over + piece, known),
+        }
     }
     fn intake(&self, src: u32, dst: u32, bytes: u64) -> Time {
         let relays = self.relays(src, dst);

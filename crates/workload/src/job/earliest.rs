@@ -3,7 +3,7 @@
 //! Every message takes what it would take alone. Beyond that, a rank's part in a collective
 //! lasts at least as long as its link is busy with all that the rank receives in it, and as the
 //! slowest of that takes alone, counted from when the first of the group began: nobody sends for
-//! a collective that he has not begun.
+//! a collective that he has not begun. Who receives nothing waits for nobody.
 //! Where ranks send all at once, that alone counts, for there would be too many messages.
 
 use super::Job;
@@ -20,7 +20,7 @@ use weft_units::Time;
 
 /// What a message takes that has the network to itself. Ranks are numbered as in the job.
 pub trait IdleNetwork: Sync {
-    /// From post until its receiver has it, and from then on until its sender knows.
+    /// From post until its receiver has it, and until its sender has the acknowledgement.
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time);
     /// How long it keeps the receiver's link busy at least; no two messages do that at once.
     fn intake(&self, src: u32, dst: u32, bytes: u64) -> Time;
@@ -52,7 +52,7 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
     let mut intake = Intake { job, network, begun: BTreeMap::new(), known: BTreeMap::new() };
     let least = |now, rank, node| intake.least(now, rank, node);
     // Rings are over when that follows from: no need to go through all their rounds one by one.
-    let cut = |_, _: &Collective, _: &Rounds| Some(0);
+    let cut = |rank, one: &Collective, rounds: &Rounds| Rings::first(job, rank, one, rounds);
     let mut runner = Runner::new(job, |_| true).lasting(least).cutting(cut);
     let mut rings = Rings::new(job);
     let mut joining = Joining::default();
@@ -68,10 +68,10 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
             };
             match action {
                 Action::Post { src, dst, bytes, sent, receipt } => {
-                    let (there, back) = network.alone(src, dst, bytes);
+                    let (there, known) = network.alone(src, dst, bytes);
                     push(now + there + receipt.takes, dst, What::Received(receipt));
                     if job.awaits_sent(src, sent.node) {
-                        push(now + there + back, src, What::Sent(sent));
+                        push(now + known, src, What::Sent(sent));
                     }
                 }
                 Action::Join { rank, joined, receipt } => {
@@ -153,9 +153,11 @@ impl<'a, N: IdleNetwork> Intake<'a, N> {
         };
         let first = trace.members(one.group, rank).expect("it is a member").rank(0);
         let begun = *self.begun.entry((one.group, one.turn, first)).or_insert(now);
-        begun.saturating_add(self.receiving(rank, one))
+        let own = now.saturating_add(self.job.endpoint.delay);
+        own.max(begun.saturating_add(self.receiving(rank, one)))
     }
 
+    /// From when the first of the group begins until all is there and handled; zero if that is nothing.
     fn receiving(&mut self, rank: u32, one: &Collective) -> Time {
         let job: &'a Job = self.job;
         let Some(role) = job.role(rank, one) else { return Time::ZERO };
@@ -164,17 +166,19 @@ impl<'a, N: IdleNetwork> Intake<'a, N> {
             return *time;
         }
         let members = self.job.trace().members(one.group, rank).expect("it is a member");
-        let (mut busy, mut slowest) = (Time::ZERO, Time::ZERO);
+        // Nobody sends sooner than his own delay, and what has come still has to be handled.
+        let delay = self.job.endpoint.delay;
+        let handled = delay.saturating_add(delay);
+        let mut time = Time::ZERO;
+        let mut busy = handled;
         let _ = role.receives(|from, bytes, times| {
             let src = members.rank(from);
             let intake = self.network.intake(src, rank, bytes);
             busy = busy.saturating_add(Time(intake.0.saturating_mul(times)));
-            slowest = slowest.max(self.network.alone(src, rank, bytes).0);
+            let alone = self.network.alone(src, rank, bytes).0;
+            time = time.max(busy).max(alone.saturating_add(handled));
             ControlFlow::Continue(())
         });
-        // Nobody sends sooner than his own delay, and what has come still has to be handled.
-        let delay = self.job.endpoint.delay;
-        let time = busy.max(slowest).saturating_add(delay).saturating_add(delay);
         known.push((role, time));
         time
     }

@@ -10,12 +10,40 @@ use super::role::Role;
 use super::rounds::Rounds;
 use super::{IdleNetwork, Job};
 use crate::collective::Step;
-use crate::trace::{Members, Work};
+use crate::trace::{Collective, Members, Work};
 use std::collections::BTreeMap;
 use weft_units::Time;
 
 /// Beyond so many messages all are taken for the shortest: at most a byte too short.
 const MOST_ROUNDS: u64 = 1 << 29;
+
+/// Rings with empty blocks, where each of so many would pass each rank, would take too long message by message.
+const MOST_MESSAGES: u64 = 1 << 22;
+
+/// How the ranks of a ring go about it here.
+#[derive(PartialEq, Eq)]
+enum Way {
+    /// All at once, since each waits for all others.
+    Together,
+    /// Message by message.
+    Apart,
+    /// Nobody waits.
+    Alone,
+}
+
+impl Way {
+    fn of(role: &Role<'_>, rounds: &Rounds) -> Way {
+        // The blocks of all sequences differ by a byte at most.
+        let ranks = u64::from(role.call.ranks);
+        let blocks = ranks * u64::from(rounds.messages);
+        // The same for all phases of a collective.
+        match role.call.bytes >= blocks {
+            true => Way::Together,
+            false if blocks.saturating_mul(ranks) <= MOST_MESSAGES => Way::Apart,
+            false => Way::Alone,
+        }
+    }
+}
 
 /// Rings that some ranks have joined.
 pub(super) struct Rings<'a> {
@@ -38,8 +66,14 @@ impl<'a> Rings<'a> {
         Rings { job, joined: BTreeMap::new() }
     }
 
-    /// A rank has come to a phase of a collective. If it is the last one of its ring: all ranks of that with
-    /// their nodes, and when each is done.
+    /// How many rounds of a phase are done as messages, as [`super::Runner::cutting`] asks.
+    pub(super) fn first(job: &Job, rank: u32, one: &Collective, rounds: &Rounds) -> Option<u32> {
+        let role = job.role(rank, one)?;
+        (Way::of(&role, rounds) != Way::Apart).then_some(0)
+    }
+
+    /// A rank has come to a phase of a collective. If it is the last one of those that wait for each other: all
+    /// of them with their nodes, and when each is done, which is no sooner than `now`.
     pub(super) fn paused(
         &mut self,
         network: &impl IdleNetwork,
@@ -52,6 +86,12 @@ impl<'a> Rings<'a> {
         };
         let members = trace.members(one.group, rank).expect("it is a member");
         let rounds = self.job.rounds(rank, one, phase).expect("it has come to it");
+        let role = self.job.role(rank, one).expect("it moves something");
+        // Who goes on sends at once.
+        let delay = if phase == 0 { self.job.endpoint.delay } else { Time::ZERO };
+        if Way::of(&role, &rounds) == Way::Alone {
+            return vec![(rank, node, now.saturating_add(delay))];
+        }
         let key = (one.group, one.turn, phase, members.rank(rounds.first));
         let joined = self.joined.entry(key).or_default();
         joined.push((rank, node, now));
@@ -60,9 +100,6 @@ impl<'a> Rings<'a> {
         }
         let mut joined = self.joined.remove(&key).expect("it is full");
         joined.sort_unstable_by_key(|(rank, ..)| members.place(*rank));
-        let role = self.job.role(rank, one).expect("it moves something");
-        // Who goes on sends at once.
-        let delay = if phase == 0 { self.job.endpoint.delay } else { Time::ZERO };
         let mut ends: Vec<Time> = vec![now; joined.len()];
         for sequence in 0..rounds.messages {
             let starts = joined.iter().map(|(_, _, at)| at.saturating_add(delay).0).collect();
@@ -106,11 +143,7 @@ impl<'a> Rings<'a> {
                     let alone = network.alone(src, dst, bytes).0;
                     alone.saturating_add(self.job.endpoint.takes(bytes, reduces)).0
                 };
-                match bytes {
-                    // What is nothing needs no message.
-                    0 => vec![0; ranks],
-                    _ => (0..ranks).map(into).collect(),
-                }
+                (0..ranks).map(into).collect()
             };
             Takes { short: of(shortest), long: of(shortest + 1) }
         };
@@ -130,9 +163,7 @@ impl<'a> Rings<'a> {
                 let source = before + shift;
                 let source = if source >= ranks { source - ranks } else { source };
                 let took = if is_long[source] { takes.long[place] } else { takes.short[place] };
-                let own = at[place];
-                let came = if shortest == 0 && !is_long[source] { own } else { at[before] + took };
-                next[place] = own.max(came);
+                next[place] = at[place].max(at[before] + took);
             }
             std::mem::swap(&mut at, &mut next);
         }
