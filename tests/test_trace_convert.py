@@ -127,6 +127,20 @@ def test_chakra_keeps_collectives_and_groups(weft: Weft, tmp_path: Path) -> None
     assert again["collectives"] == first["collectives"]
 
 
+def test_how_collectives_are_done_is_left_to_the_reader(weft: Weft, tmp_path: Path) -> None:
+    """A note has the keys to give again; unequal shares need messages."""
+    ways = "algorithm=direct,window=2,splits=2"
+    workload, output = f"all-reduce:size=1MB,ranks=16,{ways}", tmp_path / "a.et"
+    assert f"give {ways} again" in convert(weft, workload, output)
+    again = compared(weft, f"{tmp_path / 'a.0.et'}:{ways}")
+    assert again["cct_s"] == compared(weft, workload)["cct_s"]
+    assert convert(weft, "all-reduce:size=1MB,ranks=16,algorithm=ring", output) == ""
+    skewed = "all-to-all:size=64KB,skew=1.0,algorithm=direct,ranks=8"
+    assert "(--unfold)" in refused(weft, "convert", skewed, "-o", tmp_path / "s.et")
+    assert not (tmp_path / "s.0.et").exists()
+    convert(weft, skewed, tmp_path / "s.et", "--unfold")
+
+
 def test_what_a_format_cannot_say_is_told(weft: Weft, tmp_path: Path) -> None:
     """One line with the mend; nothing is written."""
     path = tmp_path / "a.goal"

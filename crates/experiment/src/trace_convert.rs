@@ -4,12 +4,13 @@ use crate::overrides::{ShortKind, shorthand};
 use crate::parse::parse_bare;
 use crate::reader::Reader;
 use crate::section::workload::{self, JobSource, What, WorkloadSource};
-use crate::value::Item;
+use crate::value::{Item, Table, Value};
 use std::path::Path;
 use weft_config::{ExperimentError, Origin};
 use weft_workload::WorkloadError;
+use weft_workload::collective::ALGORITHMS;
 use weft_workload::job::{Algorithms, Job};
-use weft_workload::trace::{EXPORTS, Export, Trace, Written};
+use weft_workload::trace::{EXPORTS, Export, Remark, Trace, Written};
 
 /// What to convert, and into what.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +57,8 @@ fn export(to: &str) -> Result<&'static Export, ExperimentError> {
 }
 
 fn trace(request: &ConvertRequest<'_>, unfolds: bool) -> Result<Trace, ExperimentError> {
-    let source = source(request)?;
+    let section = section(request)?;
+    let source = source(&section)?;
     if let Some(messages) = source.messages_alone(request.ranks) {
         let trace = weft_workload::trace::of_messages(&source.name(), &messages?);
         let trace = trace.map_err(of_format)?;
@@ -67,18 +69,57 @@ fn trace(request: &ConvertRequest<'_>, unfolds: bool) -> Result<Trace, Experimen
     match source {
         WorkloadSource::Jobs { jobs, .. } if jobs.len() == 1 => {
             let job = job(jobs.into_iter().next().expect("there is one"), request.ranks)?;
-            if unfolds { job.unfolded().map_err(of_format) } else { Ok(job.trace().clone()) }
+            if unfolds { job.unfolded().map_err(of_format) } else { collectives(&job, &section) }
         }
         _ => Err(wrong("workload.jobs", "several jobs are no trace; convert one of them")),
     }
 }
 
-fn source(request: &ConvertRequest<'_>) -> Result<WorkloadSource, ExperimentError> {
+/// The trace of a job whose collectives stay what they are: a format says which ones, and its reader how they
+/// are done.
+fn collectives(job: &Job, section: &Table) -> Result<Trace, ExperimentError> {
+    if job.is_skewed() {
+        let what = "unequal shares of an all-to-all are in no trace of collectives; write its messages (--unfold)";
+        return Err(wrong("workload.skew", what));
+    }
+    let mut trace = job.trace().clone();
+    let count = job.told_otherwise();
+    if count > 0 {
+        let what = format!(
+            "the files name collectives and not how they are done; give {} again where they are read, or \
+             write their messages (--unfold)",
+            ways(section).join(",")
+        );
+        trace.remarks.push(Remark { what, count });
+    }
+    Ok(trace)
+}
+
+/// What `section` says of how collectives are done, as it says it.
+fn ways(section: &Table) -> Vec<String> {
+    let options = ALGORITHMS.iter().flat_map(|info| info.options).map(|option| option.key);
+    let mut keys = vec!["algorithm", "splits", "message_limit", "await_sends"];
+    keys.extend(options);
+    let own = section.iter().filter(|(key, _)| keys.contains(key));
+    let told = own.map(|(key, item)| format!("{key}={}", item.value.to_label()));
+    let nested = section.iter().filter_map(|(_, item)| match &item.value {
+        Value::Table(table) => Some(ways(table)),
+        _ => None,
+    });
+    told.chain(nested.flatten()).collect()
+}
+
+/// The keys of `[workload]`.
+fn section(request: &ConvertRequest<'_>) -> Result<Table, ExperimentError> {
     let mut section = shorthand(ShortKind::Workload, request.workload)?;
     for (key, text) in request.options {
         section.set(key, Item::new(parse_bare(text)));
     }
-    let mut reader = Reader::root(&section);
+    Ok(section)
+}
+
+fn source(section: &Table) -> Result<WorkloadSource, ExperimentError> {
+    let mut reader = Reader::root(section);
     let found = workload::read(&mut reader, Path::new(""))?;
     reader.finish()?;
     Ok(found)

@@ -518,9 +518,13 @@ impl Algorithm {
 
     /// Whether it does `operation`, as it has been told to go about it.
     pub fn does(&self, operation: Operation) -> bool {
-        let is_skewed = matches!(self, Algorithm::Direct(Direct { skew: Some(_), .. }));
         self.info().operations.contains(&operation)
-            && (!is_skewed || operation == Operation::AllToAll)
+            && (!self.is_skewed() || operation == Operation::AllToAll)
+    }
+
+    /// Whether ranks get unequal shares of an all-to-all.
+    pub fn is_skewed(&self) -> bool {
+        matches!(self, Algorithm::Direct(Direct { skew: Some(_), .. }))
     }
 
     /// Whether switches do some of its work: [`Step::Switched`].

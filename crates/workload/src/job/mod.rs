@@ -176,6 +176,36 @@ impl Job {
             }
         }
     }
+    /// How many collectives of all ranks go otherwise than they would if nothing but the trace were known: by
+    /// another algorithm or with other options, in chunks, or awaiting sends.
+    pub fn told_otherwise(&self) -> u64 {
+        let plain = Job {
+            algorithms: Algorithms::usual(),
+            splits: 1,
+            message_limit: None,
+            await_sends: AwaitSends::Never,
+            ..self.clone()
+        };
+        let of_rank = |rank: u32| {
+            let nodes = self.trace.graph(rank).nodes().iter();
+            let otherwise = nodes.filter(|node| match &node.work {
+                Work::Collective(one) => self.role(rank, one) != plain.role(rank, one),
+                _ => false,
+            });
+            otherwise.count() as u64
+        };
+        (0..self.ranks()).map(of_rank).sum()
+    }
+    /// Whether ranks get unequal shares of some all-to-all.
+    pub fn is_skewed(&self) -> bool {
+        let all = |rank: u32| self.trace.graph(rank).nodes();
+        let is =
+            |what: What| matches!(what, What::Operation(of) if self.algorithms.of(of).is_skewed());
+        (0..self.ranks()).flat_map(all).any(|node| match &node.work {
+            Work::Collective(one) => is(one.action),
+            _ => false,
+        })
+    }
     /// Whether `rank` waits for acknowledgements of what it sends for `node`; if not, none need be
     /// told to [`Runner::sent`].
     pub fn awaits_sent(&self, rank: u32, node: u32) -> bool {
