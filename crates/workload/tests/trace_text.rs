@@ -200,6 +200,26 @@ fn who_meets_whom_with_experts() {
     assert!(trace.for_ranks(18).unwrap_err().to_string().contains("use a multiple of 12 ranks"));
 }
 
+/// ASTRA-sim's first dimension is the one named last.
+#[test]
+fn who_is_next_to_whom() {
+    // Rank 5 of 8.
+    let of = |header: &str| {
+        let degrees = Some(Degrees { tensor: 2, ..Degrees::NONE });
+        let options = TextOptions { degrees, ..TextOptions::default() };
+        let trace = read_with(&two(header), options).for_ranks(8).unwrap();
+        let nodes = trace.graph(5).nodes();
+        let members = |name: &str| {
+            let node = nodes.iter().find(|node| node.name.starts_with(name)).unwrap();
+            let Work::Collective(one) = &node.work else { panic!("{name}") };
+            trace.members(one.group, 5).unwrap().iter().collect::<Vec<u32>>()
+        };
+        ["b forward ALL", "b input gradient ALL", "b weight gradient ALL"].map(members)
+    };
+    assert_eq!(of("HYBRID_DATA_MODEL"), [vec![4, 5], vec![4, 5], vec![1, 3, 5, 7]]);
+    assert_eq!(of("HYBRID_MODEL_DATA"), [vec![1, 5], vec![1, 5], vec![4, 5, 6, 7]]);
+}
+
 #[test]
 fn options_override_the_file() {
     let text = two("HYBRID_DATA_MODEL");

@@ -3,7 +3,8 @@
 //! Ranks are numbered as Megatron does: tensor-parallel ranks are consecutive, then come the
 //! data-parallel ones, of which expert-parallel ones are consecutive blocks, and so are those that share
 //! a sequence (context-parallel ones), and pipeline stages are farthest apart. With degrees t, d, p: rank = tensor + t (data + d stage). SimAI
-//! arranges its groups the same way as long as there is one pipeline stage.
+//! arranges its groups the same way as long as there is one pipeline stage. ASTRA-sim's `HYBRID_MODEL_DATA`
+//! has the two the other way round: rank = data + d (tensor + t stage).
 //!
 //! Invariant: the instances of a group that follows from degrees partition the ranks, those of
 //! [`Membership::Ends`] the ranks of the first and the last stage.
@@ -33,6 +34,10 @@ pub enum Membership {
     Tensor,
     /// Ranks that hold the same part of the model.
     Data,
+    /// Ranks that share tensors, where data-parallel ones are consecutive.
+    TensorAcross,
+    /// Ranks that hold the same part of the model and are consecutive.
+    DataWithin,
     /// Ranks that share experts.
     Expert,
     /// Ranks that share a sequence.
@@ -132,6 +137,8 @@ impl Membership {
             Membership::World => "all",
             Membership::Tensor => "tensor",
             Membership::Data => "data",
+            Membership::TensorAcross => "tensor-across",
+            Membership::DataWithin => "data-within",
             Membership::Expert => "expert",
             Membership::Context => "context",
             Membership::ExpertData => "expert-data",
@@ -151,12 +158,12 @@ impl Group {
     pub(super) fn size(&self, degrees: &Degrees, ranks: Option<u32>) -> Option<u32> {
         match &self.members {
             Membership::World => ranks,
-            Membership::Tensor => Some(degrees.tensor),
+            Membership::Tensor | Membership::TensorAcross => Some(degrees.tensor),
             Membership::Expert => Some(degrees.expert),
             Membership::Context => Some(degrees.context),
             Membership::Pipeline => Some(degrees.pipeline),
             Membership::Ends => Some(degrees.pipeline.min(2)),
-            Membership::Data => Some(degrees.data(ranks?)),
+            Membership::Data | Membership::DataWithin => Some(degrees.data(ranks?)),
             Membership::ExpertData => degrees.data(ranks?).checked_div(degrees.expert),
             Membership::Listed(list) => u32::try_from(list.len()).ok(),
         }
@@ -171,7 +178,8 @@ impl Group {
             _ => self.size(degrees, Some(ranks))?,
         };
         let stride = match &self.members {
-            Membership::World | Membership::Tensor => 1,
+            Membership::World | Membership::Tensor | Membership::DataWithin => 1,
+            Membership::TensorAcross => degrees.data(ranks),
             Membership::Data | Membership::Expert | Membership::Context => degrees.tensor,
             Membership::ExpertData => degrees.tensor.checked_mul(degrees.expert)?,
             _ => degrees.tensor.checked_mul(degrees.data(ranks))?,

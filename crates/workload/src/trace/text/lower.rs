@@ -318,6 +318,9 @@ impl<'a> Lowering<'a> {
             (_, "_EP", _) => Membership::Expert,
             (_, "_DP_EP", _) => Membership::ExpertData,
             _ if !hybrid => Membership::World,
+            // Of ASTRA-sim's dimensions the first, that of consecutive ranks, goes to the one named last.
+            (_, _, Phase::Weight) if policy == Policy::ModelData => Membership::DataWithin,
+            _ if policy == Policy::ModelData => Membership::TensorAcross,
             (_, _, Phase::Weight) => Membership::Data,
             _ => Membership::Tensor,
         }
