@@ -6,6 +6,7 @@ use weft_experiment::{
     Cell, Column, Columns, ExperimentError, Format, Request, Resolved, RunResult, Threads, expand,
     read_run, run,
 };
+use weft_trial::prelude::*;
 
 const FABRIC: &str = r#"
 [fabric]
@@ -41,10 +42,22 @@ fn cell<'a>(result: &'a RunResult, name: &str) -> &'a Cell {
     &result.row.iter().find(|(column, _)| *column == name).expect("a column").1
 }
 
+fn number(result: &RunResult, name: &str) -> f64 {
+    match cell(result, name) {
+        Cell::F64(number) => *number,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
 fn seconds(result: &RunResult) -> f64 {
-    match cell(result, "cct_s") {
-        Cell::F64(seconds) => *seconds,
-        other => panic!("{other:?}"),
+    number(result, "cct_s")
+}
+
+/// The largest share of its capacity that a link carried.
+fn utilisation(result: &RunResult) -> f64 {
+    match result.links.iter().find(|(column, _)| *column == "utilisation") {
+        Some((_, Column::F64(shares))) => shares.iter().copied().fold(0.0, f64::max),
+        other => panic!("utilisation is {other:?}"),
     }
 }
 
@@ -188,6 +201,94 @@ size = "4MB"
     let [_, fluid] = both(&text).map(|one| seconds(&one));
     let without = text.replace("start = \"50us\"", "start = \"50s\"");
     assert!(fluid > 2.0 * seconds(&result(&without, "fluid")), "the failure cost nothing: {fluid}");
+}
+
+trials! {
+    #![cases(120)]
+
+    /// Flows take other links and give up theirs while others come and go: the engine checks that each gives up
+    /// its own.
+    fn flows_move_while_links_die_and_come_back(
+        (scheme, workload, recovery) in (
+            any_of(vec!["ecmp", "wcmp", "subflows-4", "e-ecmp-4", "ethereal", "ethereal-weighted", "hpn"]),
+            any_of(vec![
+                "collective = \"all-to-all\"\nsize = \"1MB\"",
+                "collective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"4MB\"",
+                "pattern = \"permutation\"\nsize = \"500KB\"",
+            ]),
+            any_of(vec!["go-back-n", "selective-repeat", "selective-nack", "tcp"]),
+        ),
+        (start, lasts, detect) in (1u32..100, 1u32..200, 0u32..50),
+        kind in any_of(vec!["down", "degraded"]),
+    ) {
+        let more = match kind {
+            "down" => format!("detect = \"{detect}us\""),
+            _ => "lost = 0.5".to_owned(),
+        };
+        let text = format!(
+            "{FABRIC}[failures.one]\nlinks = [\"leaf-0 <-> spine-1\", \"leaf-2 -> spine-0\"]\nkind = \"{kind}\"\n\
+             start = \"{start}us\"\nduration = \"{lasts}us\"\n{more}\n\
+             [balance]\nscheme = \"{scheme}\"\n[transport]\nrecovery = \"{recovery}\"\n\
+             [workload]\n{workload}\n"
+        );
+        let fluid = result(&text, "fluid");
+        let bound = number(&fluid, "bound_s");
+        prop_assert!(seconds(&fluid) >= bound, "{} s, and {bound} s at the least", seconds(&fluid));
+        prop_assert!(utilisation(&fluid) <= 1.0, "{}", utilisation(&fluid));
+    }
+}
+
+#[test]
+fn what_is_under_way_when_a_link_dies_is_lost() {
+    // All has left its NIC, and is before the link that dies.
+    let text = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 1
+hosts_per_leaf = 1
+link = "100Gbps"
+delay = "5us"
+[failures.dead]
+links = ["spine-0 -> leaf-1"]
+kind = "down"
+start = "8us"
+duration = "100us"
+[balance]
+scheme = "ecmp"
+[workload]
+pattern = "incast"
+senders = 1
+size = "64KB"
+"#;
+    close(text, 0.01);
+}
+
+/// A link that is dead for a while in the middle of an all-to-all.
+fn outage(scheme: &str, recovery: &str, times: &str) -> String {
+    format!(
+        "{FABRIC}[failures.dead]\nlinks = [\"leaf-0 <-> spine-1\"]\nkind = \"down\"\n{times}\n\
+         [balance]\nscheme = \"{scheme}\"\n[transport]\nrecovery = \"{recovery}\"\n\
+         [workload]\ncollective = \"all-to-all\"\nsize = \"1MB\"\n"
+    )
+}
+
+#[test]
+fn receivers_tell_of_an_outage_if_packets_come_behind_it() {
+    let short = "start = \"20us\"\nduration = \"5us\"\ndetect = \"100us\"";
+    for scheme in ["ecmp", "subflows-4", "ethereal"] {
+        for recovery in ["go-back-n", "selective-nack"] {
+            close(&outage(scheme, recovery, short), 0.1);
+        }
+        // Nobody tells: each packet has a timer.
+        let text = outage(scheme, "selective-repeat", short);
+        close(&text, 0.02);
+        let told = seconds(&result(&outage(scheme, "go-back-n", short), "fluid"));
+        assert!(seconds(&result(&text, "fluid")) > 5.0 * told, "{scheme}: {told} s");
+    }
+    // Routing finds another way for those that it may send there.
+    let detected = "start = \"20us\"\ndetect = \"10us\"";
+    close(&outage("ecmp", "go-back-n", detected), 0.15);
 }
 
 #[test]

@@ -50,7 +50,6 @@ struct Spraying {
     packet: f64,
     first_window: f64,
     most: f64,
-    window_lasts: Time,
     /// Places on a path where packets choose, or meet others that have chosen.
     places: f64,
 }
@@ -116,7 +115,6 @@ impl Capacities {
                 packet,
                 first_window,
                 most: bdp + marked_from(config),
-                window_lasts: Time((first_window / bdp * rtt.0 as f64) as u64),
                 places: tiers,
             },
             flows: 0,
@@ -255,10 +253,6 @@ impl Capacities {
     /// How long a host may send before it hears of a packet, in a fabric without load.
     pub(crate) fn rtt(&self) -> Time {
         self.spraying.rtt
-    }
-    /// How long a window lasts at line rate, if nothing comes back.
-    pub(crate) fn window_lasts(&self) -> Time {
-        self.spraying.window_lasts
     }
 
     /// Whether some capacity is to be told anew.

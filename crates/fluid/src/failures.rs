@@ -1,9 +1,10 @@
 //! Failures: links that carry less or nothing, what routing learns of it and when, and flows that lose
 //! packets until they notice.
 //!
-//! A flow whose link dies sends until its window is out, and hears nothing. If the link comes back
-//! before that, packets behind the gap tell the receiver, and the flow goes on a round trip later;
-//! else it waits for its time-out. Only flows that take one path are modelled so.
+//! A flow whose link dies loses what has not crossed it, sends until its window is out, and hears nothing.
+//! If the link comes back before that, or routing finds another way, packets behind the gap tell the receiver,
+//! and the flow goes on a round trip later; else it waits for its time-out. Receivers that keep what comes
+//! out of order lose no more than the link has lost. Only flows that take one path are modelled so.
 
 use crate::agenda::What;
 use crate::engine::Engine;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal};
 use weft_plan::{Hashes, PlannedFabric};
 use weft_sim::{Halt, RunConfig, Silence, Stall};
-use weft_transport::MOST_BACKED_OFF;
+use weft_transport::{GoBackN, MOST_BACKED_OFF, RecoveryConfig, Rewind};
 use weft_units::{PortId, Time};
 
 /// What routing learns at some time.
@@ -69,6 +70,28 @@ fn rate_known(config: &RunConfig<'_>, known: Option<&Learning>, port: PortId, at
         Some(known) if known.dead.binary_search(&port).is_ok() => 0,
         Some(_) => config.failures.rate(config.fabric, port, at).as_bps(),
     }
+}
+
+/// What a flow loses at a link of its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    /// What comes to the end of the link from then on is lost, as long as the link is dead; the last packet that
+    /// the flow sends without an answer would be there at `until`.
+    since: Time,
+    until: Time,
+    /// How long a packet takes from its NIC to there, and for how long packets wait at the link.
+    away: Time,
+    waits: Time,
+    /// How many bytes of the wire are lost in a picosecond.
+    rate: f64,
+}
+
+/// What a flow has lost and does not know yet, though it goes on: it hears of nothing but its timers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owed {
+    bytes: f64,
+    /// When the first of them times out.
+    due: Time,
 }
 
 impl Engine<'_> {
@@ -129,20 +152,32 @@ impl Engine<'_> {
         }
     }
 
-    fn is_dead(&self, port: PortId) -> bool {
-        self.config.failures.is_down(port, self.now)
+    /// The links between switches and hosts of a flow's path, and how long after it has left its NIC a
+    /// packet is at the end of each.
+    fn arrivals(&self, id: u32) -> impl Iterator<Item = (PortId, Time)> {
+        let flow = &self.flows[id as usize];
+        let (ports, bytes) = (self.config.fabric.ports(), self.packet_bytes(flow));
+        let links = flow.forward.as_slice().iter().filter(|one| (**one as usize) < ports.len());
+        links.map(|one| PortId(*one)).scan(None, move |passed, port| {
+            let sends = ports[port].rate.serialize(bytes);
+            let before = passed.map_or(Time::ZERO, |before: Time| before + sends);
+            *passed = Some(before + ports[port].delay);
+            passed.map(|at| (port, at))
+        })
     }
 
-    /// Whether a link of its path loses everything now.
-    pub(crate) fn is_lost(&self, id: u32) -> bool {
+    /// How far away the first link is at which all that a flow sends now is lost, if there is one.
+    fn lost_at(&self, id: u32) -> Option<Time> {
         if self.config.failures.is_empty() || self.spreads {
-            return false;
+            return None;
         }
-        let ports = self.config.fabric.ports().len() as u32;
-        let links = self.flows[id as usize].forward.as_slice().iter();
-        let mut links = links.filter(|one| **one < ports);
-        self.flows[id as usize].forward.as_slice().is_empty()
-            || links.any(|one| self.is_dead(PortId(*one)))
+        if self.flows[id as usize].forward.as_slice().is_empty() {
+            return Some(Time::ZERO);
+        }
+        let is_down = |(port, at): &(PortId, Time)| {
+            self.config.failures.is_down(*port, self.now.saturating_add(*at))
+        };
+        self.arrivals(id).find(is_down).map(|(_, at)| at)
     }
 
     /// What crosses `port` is lost from now on.
@@ -150,15 +185,72 @@ impl Engine<'_> {
         for id in 0..self.flows.len() as u32 {
             let flow = &self.flows[id as usize];
             if flow.is_running && flow.forward.as_slice().contains(&port.0) {
+                let arrival = self.arrivals(id).find(|(link, _)| *link == port);
+                let away = arrival.map_or(Time::ZERO, |(_, at)| at);
+                let rate = self.flows[id as usize].rate;
+                let waits = Time(self.queues.wait_at(port.0) as u64);
                 self.leave(id);
-                self.block(id);
+                self.lose_on_the_way(id, rate * away.0 as f64);
+                self.block(id, Gap { since: self.now, until: self.now, away, waits, rate });
             }
         }
         self.unsettle(Time::ZERO);
     }
 
-    /// A flow sends what its window lets it, and then waits for its time-out.
-    pub(crate) fn block(&mut self, id: u32) {
+    /// So many bytes of a flow had left and are lost all the same.
+    fn lose_on_the_way(&mut self, id: u32, bytes: f64) {
+        let flow = &mut self.flows[id as usize];
+        flow.left = (flow.left + bytes).min(flow.wire as f64);
+    }
+
+    /// A flow shares its links from now on, unless it loses all that it sends there.
+    pub(crate) fn enter_unless_lost(&mut self, id: u32) {
+        match self.lost_at(id) {
+            None => self.enter(id),
+            Some(away) => {
+                let since = self.now.saturating_add(away);
+                let rate = self.rate_of_newcomer(id);
+                self.block(id, Gap { since, until: since, away, waits: Time::ZERO, rate });
+            }
+        }
+    }
+
+    /// What the NIC of a flow gives it if it shares that with those that are there.
+    fn rate_of_newcomer(&self, id: u32) -> f64 {
+        let limit = self.limit(id);
+        let nic = self.flows[id as usize].forward.as_slice().first();
+        let share = nic.map(|nic| self.rates.capacity(*nic) / (self.rates.weight_on(*nic) + 1.0));
+        share.filter(|share| *share > 0.0).map_or(limit, |share| share.min(limit))
+    }
+
+    /// The last bytes of a flow have left its NIC. If a link fails before they have crossed it, the flow is not
+    /// through: returns whether that is so.
+    pub(crate) fn loses_last_bytes(&mut self, id: u32) -> bool {
+        let (config, now) = (self.config, self.now);
+        if config.failures.is_empty() || self.spreads {
+            return false;
+        }
+        // When a link fails before all have crossed it, and for how long they still come there.
+        let gap = |(port, away): (PortId, Time)| {
+            let last = now.saturating_add(away);
+            let turns = config.failures.turning_points(port).into_iter();
+            let mut turns = turns.filter(|at| *at > now && *at <= last);
+            turns.find(|at| config.failures.is_down(port, *at)).map(|at| (at.until(last), at, away))
+        };
+        let Some((lost, since, away)) = self.arrivals(id).filter_map(gap).max() else {
+            return false;
+        };
+        let rate = self.flows[id as usize].rate;
+        self.leave(id);
+        self.lose_on_the_way(id, (rate * lost.0 as f64).max(1.0));
+        self.block(id, Gap { since, until: since, away, waits: Time::ZERO, rate });
+        self.unsettle(self.latest);
+        true
+    }
+
+    /// What a flow sends is lost from the beginning of a gap on: it sends what its window lets it, and then waits
+    /// for its time-out.
+    fn block(&mut self, id: u32, mut gap: Gap) {
         let backs_off = self.config.transport.backs_off;
         let flow = &self.flows[id as usize];
         let longer = match backs_off {
@@ -166,62 +258,144 @@ impl Engine<'_> {
             false => 1,
         };
         let rto = Time(self.config.transport.rto.0.saturating_mul(longer));
+        if gap.rate <= 0.0 {
+            gap.rate = self.rate_of_newcomer(id);
+        }
+        let lasts = flow.left.min(self.window_of(flow)) / gap.rate;
+        gap.until = gap.since.saturating_add(Time(lasts as u64));
+        // Where each packet has a timer, the first one counts.
+        let from = if self.hears_of_gaps() { gap.until } else { gap.since };
+        let sent = gap.away.until(from).max(self.now);
         let what = What::TimeOut { flow: id, version: flow.version };
-        self.flows[id as usize].blocked = Some(self.now);
-        self.agenda.push(self.now.saturating_add(rto), what);
+        self.flows[id as usize].blocked = Some(gap);
+        self.agenda.push(sent.saturating_add(rto), what);
     }
 
-    /// Packets pass `port` again: flows whose windows were not out yet hear of the gap.
-    fn find_again(&mut self, port: PortId) {
-        let reach = self.capacities.window_lasts();
-        for id in 0..self.flows.len() as u32 {
-            let flow = &self.flows[id as usize];
-            let (Some(since), version) = (flow.blocked, flow.version) else { continue };
-            let is_here = flow.forward.as_slice().contains(&port.0);
-            if is_here && flow.time_outs == 0 && since.until(self.now) < reach {
-                let at = self.now + self.capacities.rtt();
-                self.agenda.push(at, What::Resume { flow: id, version });
+    /// Whether what comes after a loss tells the sender of it.
+    fn hears_of_gaps(&self) -> bool {
+        let recovery = &self.config.transport.recovery;
+        let info = recovery.info();
+        info.resends_overtaken || info.rateless || recovery.reports()
+    }
+
+    /// What a flow may have out without an answer, in bytes of the wire.
+    fn window_of(&self, flow: &Flow) -> f64 {
+        match self.queues.are_used() {
+            true if flow.window.size > 0.0 => flow.window.size,
+            true => self.known_window(flow).0,
+            false => {
+                let window = self.config.transport.congestion.initial_window();
+                window.map_or(f64::INFINITY, |bytes| bytes as f64)
             }
         }
     }
 
-    /// A flow has heard of the gap: it goes on from there.
-    pub(crate) fn resume(&mut self, id: u32, version: u32) {
-        let flow = &self.flows[id as usize];
-        if flow.version == version && flow.blocked.is_some() && !self.is_lost(id) {
-            self.go_on(id);
+    /// Packets pass `port` again.
+    fn find_again(&mut self, port: PortId) {
+        for id in 0..self.flows.len() as u32 {
+            if self.flows[id as usize].forward.as_slice().contains(&port.0) {
+                self.hear_of_gap(id, Time::ZERO);
+            }
         }
     }
 
-    fn go_on(&mut self, id: u32) {
+    /// What a flow sends gets through again, what comes so much later to the place of its gap. If it still sends
+    /// anything then, its receiver sees the gap, and tells it.
+    fn hear_of_gap(&mut self, id: u32, later: Time) {
+        let flow = &self.flows[id as usize];
+        let (Some(gap), version) = (flow.blocked, flow.version) else { return };
+        let at = self.now.saturating_add(later);
+        if at < gap.since || at >= gap.until || self.lost_at(id).is_some() {
+            return;
+        }
+        let trip = self.capacities.rtt() + Time(self.queues.wait(flow) as u64);
+        let news = gap.away.until(trip);
+        // A receiver that keeps what comes out of order misses only what was lost: as if the flow went on at once.
+        let kept = match self.config.transport.recovery.info().keeps_order {
+            true if self.hears_of_gaps() => at.until(gap.until).min(news),
+            true => news,
+            false => Time::ZERO,
+        };
+        self.agenda.push(at + kept.until(news), What::Resume { flow: id, version });
+    }
+
+    /// A flow has heard of the gap, or its packets get through again.
+    pub(crate) fn resume(&mut self, id: u32, version: u32) {
+        if !self.is_blocked(id, version) || self.lost_at(id).is_some() {
+            return;
+        }
+        if !self.hears_of_gaps() {
+            return self.go_on_owing(id);
+        }
+        if let RecoveryConfig::GoBackN(GoBackN { rewind: Rewind::Message, .. }) =
+            self.config.transport.recovery
+        {
+            let flow = &mut self.flows[id as usize];
+            flow.left = flow.wire as f64;
+        }
+        self.reroute(id, LossSignal::Nack);
+    }
+
+    /// Only timers tell a flow what it has lost: it goes on with the rest.
+    fn go_on_owing(&mut self, id: u32) {
+        let rto = self.config.transport.rto;
         let flow = &mut self.flows[id as usize];
-        (flow.blocked, flow.time_outs) = (None, 0);
+        let Some(gap) = flow.blocked.take() else { return };
+        let lost = (gap.rate * gap.since.until(self.now).0 as f64).min(flow.left);
+        let due = gap.away.until(gap.since).saturating_add(rto);
+        let before = flow.owed.unwrap_or(Owed { bytes: 0.0, due });
+        flow.owed = Some(Owed { bytes: before.bytes + lost, due: before.due });
+        flow.left -= lost;
         flow.version += 1;
         self.enter(id);
     }
 
-    /// Nothing of a flow gets through: its planner may know another path.
-    pub(crate) fn time_out(&mut self, id: u32, version: u32) {
+    /// All of a flow is through but for what was lost and has not timed out: returns whether there is any.
+    pub(crate) fn awaits_timers(&mut self, id: u32) -> bool {
+        let Some(Owed { bytes, due }) = self.flows[id as usize].owed.take() else { return false };
+        self.leave(id);
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        flow.left = bytes;
+        let gap = Gap { since: now, until: now, away: Time::ZERO, waits: Time::ZERO, rate: 1.0 };
+        flow.blocked = Some(gap);
+        let what = What::TimeOut { flow: id, version: flow.version };
+        self.agenda.push(due.max(now), what);
+        self.unsettle(self.latest);
+        true
+    }
+
+    fn is_blocked(&self, id: u32, version: u32) -> bool {
         let flow = &self.flows[id as usize];
-        if flow.version != version || flow.blocked.is_none() {
-            return;
+        flow.version == version && flow.blocked.is_some()
+    }
+
+    /// Nothing of a flow gets through.
+    pub(crate) fn time_out(&mut self, id: u32, version: u32) {
+        if self.is_blocked(id, version) {
+            self.flows[id as usize].time_outs += 1;
+            self.reroute(id, LossSignal::TimeOut);
         }
+    }
+
+    /// A flow that has lost packets sends them again: its planner may know another path.
+    fn reroute(&mut self, id: u32, signal: LossSignal) {
+        let flow = &self.flows[id as usize];
         let src = flow.src;
         let info = FlowInfo::from(&flow.subflow);
         let planner = &mut self.hosts[src.0 as usize].planner;
-        let route = planner.on_loss(self.now, &info, LossSignal::TimeOut, self.config.fabric);
+        let route = planner.on_loss(self.now, &info, signal, self.config.fabric);
         let flow = &mut self.flows[id as usize];
         flow.subflow.route = route.unwrap_or(flow.subflow.route);
         flow.version += 1;
         self.find_path(id);
         self.rebalance(src.0);
-        match self.is_lost(id) {
-            true => {
-                self.flows[id as usize].time_outs += 1;
-                self.block(id);
-            }
-            false => self.go_on(id),
+        if self.lost_at(id).is_none() {
+            let flow = &mut self.flows[id as usize];
+            (flow.blocked, flow.time_outs) = (None, 0);
+            flow.version += 1;
         }
+        self.enter_unless_lost(id);
     }
 
     /// Whether flows have heard nothing for too long, and nothing else has happened.
@@ -263,23 +437,30 @@ impl Engine<'_> {
         }
         (0..self.hosts.len() as u32).for_each(|host| self.rebalance(host));
         for id in 0..self.flows.len() as u32 {
-            if self.flows[id as usize].is_running {
-                self.follow_routing(id);
-            }
+            self.follow_routing(id);
         }
     }
 
     /// A flow under way takes the path that its route leads to now.
     fn follow_routing(&mut self, id: u32) {
-        let before = self.flows[id as usize].forward;
-        self.find_path(id);
-        if before.as_slice() == self.flows[id as usize].forward.as_slice() {
+        let flow = &self.flows[id as usize];
+        let is_running = flow.is_running;
+        if !is_running && flow.blocked.is_none() {
             return;
         }
-        self.leave(id);
-        match self.is_lost(id) {
-            true => self.block(id),
-            false => self.enter(id),
+        let (path, flow) = (self.path_of(id), &self.flows[id as usize]);
+        let is_same = path.forward == flow.forward && path.back == flow.back;
+        if is_running && !is_same {
+            self.leave(id);
+        }
+        self.take_path(id, path);
+        match is_running {
+            _ if is_same => {}
+            true => self.enter_unless_lost(id),
+            false => {
+                let waits = self.flows[id as usize].blocked.map_or(Time::ZERO, |gap| gap.waits);
+                self.hear_of_gap(id, waits);
+            }
         }
     }
 
@@ -304,9 +485,7 @@ impl Engine<'_> {
         self.hosts[host as usize].planner.rebalance(self.now, &flows, fabric, &mut moved);
         for (index, route) in moved {
             self.flows[own[index] as usize].subflow.route = route;
-            if self.flows[own[index] as usize].is_running {
-                self.follow_routing(own[index]);
-            }
+            self.follow_routing(own[index]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::agenda::What;
 use crate::engine::Engine;
+use crate::failures::{Gap, Owed};
 use crate::paths::Resources;
 use crate::rounds::RING;
 use crate::sent::{SENDING, Unsent};
@@ -43,6 +44,8 @@ pub(crate) struct Flow {
     pub(crate) began: Time,
     pub(crate) packets: u64,
     pub(crate) wire: u64,
+    /// How many of its bytes are counted on the links that they crossed.
+    counted: u64,
     pub(crate) forward: Resources,
     /// What share of it each link between switches carries, where it spreads over few values
     /// ([`Engine::link_shares`]), or where it stands for subflows on all paths, queues delay it and links of a
@@ -55,10 +58,21 @@ pub(crate) struct Flow {
     pub(crate) unsent: Unsent,
     /// The earliest [`What::Sent`] that is on the agenda, if it leaves as it crosses.
     pub(crate) sent_look: Time,
-    /// Since when what it sends is lost, if it is.
-    pub(crate) blocked: Option<Time>,
+    /// What it has lost, until it sends that again.
+    pub(crate) blocked: Option<Gap>,
+    /// What it sends again when all else is through.
+    pub(crate) owed: Option<Owed>,
     /// How often in a row it has timed out.
     pub(crate) time_outs: u32,
+}
+
+/// Which links a flow uses, on its way and back: as [`Flow`] has them.
+#[derive(Debug)]
+pub(crate) struct FlowPath {
+    pub(crate) forward: Resources,
+    pub(crate) back: Resources,
+    latency: Time,
+    shares: Vec<(u32, f64)>,
 }
 
 /// The entropy values that packets of a flow between `hosts` take in turn; `None`: any, or one.
@@ -159,6 +173,7 @@ impl Engine<'_> {
             began: self.now,
             packets,
             wire,
+            counted: 0,
             forward: Resources::default(),
             shares: Vec::new(),
             back: Resources::default(),
@@ -167,6 +182,7 @@ impl Engine<'_> {
             unsent: Unsent::AsItCrosses,
             sent_look: Time::MAX,
             blocked: None,
+            owed: None,
             time_outs: 0,
         };
         match self.free_flows.pop() {
@@ -213,15 +229,22 @@ impl Engine<'_> {
         self.enter_unless_lost(id);
     }
 
-    fn enter_unless_lost(&mut self, id: u32) {
-        match self.is_lost(id) {
-            true => self.block(id),
-            false => self.enter(id),
-        }
+    /// A flow that uses no links yet, or no longer, takes those that its route leads to.
+    pub(crate) fn find_path(&mut self, id: u32) {
+        let path = self.path_of(id);
+        self.take_path(id, path);
     }
 
-    /// Which links a flow uses.
-    pub(crate) fn find_path(&mut self, id: u32) {
+    pub(crate) fn take_path(&mut self, id: u32, path: FlowPath) {
+        let flow = &self.flows[id as usize];
+        self.count_until(id, flow.wire.saturating_sub(flow.left.ceil() as u64));
+        let flow = &mut self.flows[id as usize];
+        (flow.forward, flow.back, flow.latency) = (path.forward, path.back, path.latency);
+        flow.shares = path.shares;
+    }
+
+    /// Which links a flow would use now.
+    pub(crate) fn path_of(&mut self, id: u32) -> FlowPath {
         let config = self.config;
         let flow = &self.flows[id as usize];
         let (src, Subflow { dst, route, message, part, carrier, tag, .. }) =
@@ -265,13 +288,11 @@ impl Engine<'_> {
         };
         let last = self.packet_bytes(&self.flows[id as usize]);
         let latency = self.latency((src, dst), &forward, last);
-        let flow = &mut self.flows[id as usize];
-        (flow.forward, flow.back, flow.latency) = (forward, back, latency);
-        flow.shares = shares;
+        FlowPath { forward, back, latency, shares }
     }
 
     /// Bytes of the largest packet of a flow on the wire.
-    fn packet_bytes(&self, flow: &Flow) -> u64 {
+    pub(crate) fn packet_bytes(&self, flow: &Flow) -> u64 {
         let packet = self.config.packet;
         flow.part.min(u64::from(packet.mtu)) + u64::from(packet.header)
     }
@@ -570,6 +591,13 @@ impl Engine<'_> {
 
     /// All of a flow has crossed its links.
     fn finish(&mut self, id: u32) {
+        if self.loses_last_bytes(id) || self.awaits_timers(id) {
+            let Flow { src, subflow, .. } = self.flows[id as usize];
+            if self.stop_sending(id) {
+                self.sent_all(src, &subflow);
+            }
+            return;
+        }
         let tail = self.tail(id);
         self.watch_queues(id);
         self.watch_acks(id);
@@ -579,9 +607,8 @@ impl Engine<'_> {
         let (src, latency, packets, wire) = (flow.src, flow.latency, flow.packets, flow.wire);
         let (forward, back, subflow) = (flow.forward, flow.back, flow.subflow);
         self.unsettle(slack.max(self.latest));
-        self.count(forward, wire, packets);
+        self.count_until(id, wire);
         let acks = u64::from(self.config.packet.ack) * packets;
-        self.count(back, acks, packets);
         if !self.rings.is_empty()
             && let Some(owner) = self.messages[subflow.tag as usize].owner
         {
@@ -605,6 +632,22 @@ impl Engine<'_> {
         }
         let draw = Draw::new(self.config.seed, "spray-tail");
         self.capacities.tail(self.now, (flow, self.packet_bytes(flow)), draw)
+    }
+
+    /// Counts what of the first `crossed` bytes of a flow has not been counted yet, on the path that it has.
+    fn count_until(&mut self, id: u32, crossed: u64) {
+        let flow = &mut self.flows[id as usize];
+        let (wire, before) = (flow.wire.max(1), flow.counted);
+        if crossed <= before {
+            return;
+        }
+        flow.counted = crossed;
+        let packets_of =
+            |bytes: u64| (u128::from(flow.packets) * u128::from(bytes) / u128::from(wire)) as u64;
+        let packets = packets_of(crossed) - packets_of(before);
+        let (forward, back) = (flow.forward, flow.back);
+        self.count(forward, crossed - before, packets);
+        self.count(back, u64::from(self.config.packet.ack) * packets, packets);
     }
 
     fn count(&mut self, resources: Resources, bytes: u64, packets: u64) {

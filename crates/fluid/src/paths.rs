@@ -7,7 +7,7 @@ use weft_plan::RoutedPath;
 use weft_units::{HostId, PortId, Time};
 
 /// Resources of one flow, the NIC's first.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resources {
     ids: [u32; MOST],
     count: usize,

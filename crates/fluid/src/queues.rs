@@ -181,7 +181,8 @@ impl Queues {
     pub(crate) fn wait_there(&self, flow: &Flow) -> f64 {
         flow.forward_links().map(|(link, share)| self.wait_at(link) * share).sum()
     }
-    fn wait_at(&self, link: u32) -> f64 {
+    /// How long packets wait at a link, in picoseconds.
+    pub(crate) fn wait_at(&self, link: u32) -> f64 {
         self.waits.get(link as usize).copied().unwrap_or(0.0)
     }
     /// Whether packets of a flow are marked now.
@@ -223,9 +224,10 @@ impl Queues {
         self.left.extend(&links);
         links.into_iter().for_each(|link| self.touch(link));
         let (back, places) = (flow.back, flow.window.places);
-        for (place, link) in places.into_iter().zip(back.as_slice()) {
+        for ((number, place), link) in (0..).zip(places).zip(back.as_slice()) {
             let Some(queue) = self.of.get_mut(*link as usize) else { continue };
-            queue.back.swap_remove(place as usize);
+            let gone = queue.back.swap_remove(place as usize);
+            debug_assert_eq!(gone, (id, number), "another flow's place");
             if let Some((moved, number)) = queue.back.get(place as usize) {
                 flows[*moved as usize].window.places[usize::from(*number)] = place;
             }
