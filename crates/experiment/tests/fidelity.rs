@@ -292,6 +292,21 @@ fn receivers_tell_of_an_outage_if_packets_come_behind_it() {
 }
 
 #[test]
+fn no_link_carries_more_than_its_rate() {
+    for size in ["1KB", "4KB", "64KB"] {
+        let text = format!(
+            "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 4\nhosts_per_leaf = 4\n\
+             link = \"25Gbps\"\ndelay = \"100ns\"\n[fabric.server]\ngpus = 4\nnics = 1\n\
+             [balance]\nscheme = \"ecmp\"\n\
+             [workload]\ncollective = \"all-to-all\"\nsize = \"{size}\"\n"
+        );
+        let used = utilisation(&result(&text, "fluid"));
+        assert!(used <= 1.0, "{size}: {used}");
+        close(&text, 0.08);
+    }
+}
+
+#[test]
 fn hosts_know_the_same_dead_links_as_by_packets() {
     let text = format!(
         "{FABRIC}[failures.dead]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"down\"\ndetect = \"0ns\"\n\

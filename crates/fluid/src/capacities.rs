@@ -30,7 +30,7 @@ pub(crate) struct Capacities {
     whole: Vec<f64>,
     /// What acknowledgements take of each, and how much of that is taken into account.
     acks: Vec<(f64, f64)>,
-    /// An acknowledgement's share of the bytes of its packet.
+    /// Bytes of an acknowledgement.
     ack: f64,
     /// Resources whose capacity is to be told anew.
     stale: Vec<u32>,
@@ -106,7 +106,7 @@ impl Capacities {
         Capacities {
             whole: vec![0.0; all],
             acks: vec![(0.0, 0.0); all],
-            ack: f64::from(config.packet.ack) / packet,
+            ack: f64::from(config.packet.ack),
             stale: Vec::new(),
             first_cut: layout.first_cut(),
             cuts: layout.cuts().map(spray).collect(),
@@ -131,14 +131,15 @@ impl Capacities {
     }
     /// A flow is so much faster from now on: it loads its cuts, and its acknowledgements the way back.
     pub(crate) fn load(&mut self, now: Time, flow: &Flow, layout: &Layout<'_>, faster: f64) {
+        let acks = self.ack * flow.packets as f64 / flow.wire.max(1) as f64 * faster;
         if flow.is_split() {
             for (resource, share) in layout.links(&flow.back) {
-                self.acknowledge(resource, share * faster);
+                self.acknowledge(resource, share * acks);
             }
             return;
         }
         for resource in flow.back.as_slice() {
-            self.acknowledge(*resource, faster);
+            self.acknowledge(*resource, acks);
         }
         for resource in flow.forward.as_slice() {
             if let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) {
@@ -152,10 +153,10 @@ impl Capacities {
             }
         }
     }
-    /// Acknowledgements of what has become so much faster come by a resource.
-    fn acknowledge(&mut self, resource: u32, faster: f64) {
+    /// Acknowledgements that come by a resource load it with so much more.
+    fn acknowledge(&mut self, resource: u32, more: f64) {
         let (load, known) = &mut self.acks[resource as usize];
-        *load += self.ack * faster;
+        *load += more;
         if (*load - *known).abs() > ACK_STEP * self.whole[resource as usize] {
             self.stale.push(resource);
         }
