@@ -402,6 +402,24 @@ fn hosts_that_share_links_for_long_need_no_packets() {
 }
 
 #[test]
+fn where_queues_of_chance_are_marked_packets_tell() {
+    // Fifteen hosts send to each one; 16 KB and 65 KB are marked, of packets of 4 KB.
+    for (link, skipped) in [("25Gbps", 0.0), ("100Gbps", 100.0)] {
+        for scheme in ["ethereal", "path-pinning"] {
+            let fabric = FABRIC.replace("100Gbps", link);
+            let workload =
+                "collective = \"all-to-all\"\nsize = \"4MB\"\nalgorithm = \"direct\"\ntimes = 2";
+            let text =
+                format!("{fabric}[balance]\nscheme = \"{scheme}\"\n[workload]\n{workload}\n");
+            let [fast, packet] = fast_and_packet(&text);
+            assert_eq!(cell(&fast, "skipped_pct"), &Cell::F64(skipped), "{scheme} at {link}");
+            let (one, other) = (seconds(&fast), seconds(&packet));
+            assert!((one / other - 1.0).abs() < 0.005, "{scheme}: {one} s, by packets {other} s");
+        }
+    }
+}
+
+#[test]
 fn whatever_else_is_done_by_packets() {
     let ring = "[workload]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"1MB\"\n";
     let incast = "[workload]\npattern = \"incast\"\nsize = \"100KB\"\nsenders = 4\n";

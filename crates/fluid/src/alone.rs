@@ -12,6 +12,9 @@
 //! to find it, and for some who get more than others. So what is lost in the first round trip after a
 //! change of rates counts in full. Where that is little, completion times were off by a tenth of what is lost
 //! later and half a percent at most (experiments/fidelity).
+//!
+//! Chance has packets of several hosts come to a link at the same instant. If switches mark queues that are as long as
+//! that, windows shrink though nobody is in the way, and rates do not tell how far.
 
 use crate::engine::Engine;
 use crate::flows::{Flow, speed};
@@ -37,6 +40,9 @@ const FEW: u64 = 10_000;
 
 /// Rates that differ by less are equal: acknowledgements take no more of one link than of another.
 const EQUAL: f64 = 0.02;
+
+/// The natural logarithm of how seldom chance may make a longer queue than is counted on: a millionth.
+const RARE: f64 = 13.8;
 
 /// A run takes at least so many round trips: what each message is off by does not count then, and packets of shorter
 /// ones take no time.
@@ -69,6 +75,8 @@ pub(crate) struct Watch {
     rtt: f64,
     /// What acknowledgements may take of a link.
     acks: f64,
+    /// So many packets that wait, each behind an acknowledgement, are not marked.
+    unmarked: f64,
     /// What packets would have to cross of all that has begun.
     pub(crate) packet_hops: u64,
     is_over: bool,
@@ -99,13 +107,18 @@ impl Watch {
     /// Of a run that takes `bound` at least, where a round trip takes `rtt`.
     fn new(config: &RunConfig<'_>, bound: Time, rtt: Time) -> Watch {
         let packet = f64::from(config.packet.mtu + config.packet.header);
-        let acks = f64::from(config.packet.ack) / packet;
+        let ack = f64::from(config.packet.ack);
+        let acks = ack / packet;
+        let reacts = matches!(config.transport.congestion, CongestionConfig::Dctcp(_));
+        let marked = config.switch.ecn.filter(|_| reacts).map(|ecn| ecn.kmin as f64);
+        let unmarked = marked.map_or(f64::INFINITY, |bytes| bytes / (packet + ack));
         let hosts = vec![Sending::default(); config.fabric.hosts() as usize];
         Watch {
             hosts,
             bound: bound.0 as f64,
             rtt: rtt.0 as f64,
             acks,
+            unmarked,
             packet_hops: 0,
             is_over: false,
         }
@@ -156,6 +169,16 @@ impl Watch {
         let host = &mut self.hosts[flow.src.0 as usize];
         host.lost += share * wait;
         self.is_over |= host.has_lost(self.bound);
+    }
+
+    /// So many subflows share a link, each `own` of them of one message, which leave their host one after the other.
+    ///
+    /// At the worst a packet of each comes at once, and those of one message take as long as they leave apart.
+    /// Of `n` sources that send in turn, more than `q` packets wait with probability `exp(-2 q^2 / n)` on a link that
+    /// is full (Roberts and Virtamo 1991, for n D/D/1 queues); where each sends `own` at a time, as many times more.
+    pub(crate) fn meet(&mut self, subflows: f64, own: f64) {
+        let seldom = (subflows * own * RARE / 2.0).sqrt();
+        self.is_over |= (subflows - own).min(seldom) > self.unmarked;
     }
 
     /// Messages of a ring, all of which go on so, take `took` in the mean instead of `alone`; or it could

@@ -364,6 +364,7 @@ impl Engine<'_> {
             self.agenda.push(self.now + self.capacities.step(), What::Grow);
         }
         self.share_links(id, limit);
+        self.watch_bursts(id);
     }
 
     /// A flow has its share of its links, and sends at `limit` at most.
@@ -566,6 +567,23 @@ impl Engine<'_> {
         let share = (flow.rate / speed(line.as_bps())).min(1.0);
         if let Some(watch) = &mut self.watch {
             watch.wait(flow, share, short * (short + 1.0) / 2.0 * full);
+        }
+    }
+
+    /// Who watches hosts hears how many subflows share each link of a flow that marks would slow down.
+    fn watch_bursts(&mut self, id: u32) {
+        let Some(watch) = &mut self.watch else { return };
+        let flow = &self.flows[id as usize];
+        let first = self.config.transport.congestion.initial_window().unwrap_or(u64::MAX);
+        if flow.part <= first {
+            return;
+        }
+        let own = f64::from(self.messages[flow.subflow.tag as usize].subflows);
+        let links = flow.forward.as_slice()[1..].iter().filter(|one| **one < self.layout.len());
+        for resource in links {
+            let link = self.layout.first_link(*resource);
+            let links = self.layout.count(link) as f64;
+            watch.meet(self.rates.weight_on(link) / links, own);
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Message {
     open: u64,
     unsent: u64,
     unacknowledged: u64,
-    subflows: u32,
+    pub(crate) subflows: u32,
     pub(crate) posted: Time,
     /// When it was handed to its planner.
     pub(crate) left_at: Time,
