@@ -206,6 +206,7 @@ pub fn run_alone(
     engine.watch = Some(Watch::new(config, bound, engine.capacities.rtt()));
     // Who waits long is given up.
     engine.queues.leave_out();
+    engine.capacities.take_packets_for_full();
     engine.start();
     engine.work(cancel)?;
     let found = engine.rates.found();

@@ -30,8 +30,9 @@ pub(crate) struct Capacities {
     whole: Vec<f64>,
     /// What acknowledgements take of each, and how much of that is taken into account.
     acks: Vec<(f64, f64)>,
-    /// Bytes of an acknowledgement.
+    /// Bytes of an acknowledgement; and its share of those of its packet, if all are taken to be full.
     ack: f64,
+    share_of_full: Option<f64>,
     /// Resources whose capacity is to be told anew.
     stale: Vec<u32>,
     /// Cuts, from the first one's number on.
@@ -107,6 +108,7 @@ impl Capacities {
             whole: vec![0.0; all],
             acks: vec![(0.0, 0.0); all],
             ack: f64::from(config.packet.ack),
+            share_of_full: None,
             stale: Vec::new(),
             first_cut: layout.first_cut(),
             cuts: layout.cuts().map(spray).collect(),
@@ -129,9 +131,14 @@ impl Capacities {
             self.stale.push(resource);
         }
     }
+    /// Acknowledgements are in nobody's way: all packets are taken to be full, so that rates stay as they are.
+    pub(crate) fn take_packets_for_full(&mut self) {
+        self.share_of_full = Some(self.ack / self.spraying.packet);
+    }
     /// A flow is so much faster from now on: it loads its cuts, and its acknowledgements the way back.
     pub(crate) fn load(&mut self, now: Time, flow: &Flow, layout: &Layout<'_>, faster: f64) {
-        let acks = self.ack * flow.packets as f64 / flow.wire.max(1) as f64 * faster;
+        let each = || self.ack * flow.packets as f64 / flow.wire.max(1) as f64;
+        let acks = self.share_of_full.unwrap_or_else(each) * faster;
         if flow.is_split() {
             for (resource, share) in layout.links(&flow.back) {
                 self.acknowledge(resource, share * acks);
