@@ -250,7 +250,7 @@ hosts_per_leaf = 1
 link = "100Gbps"
 delay = "5us"
 [failures.dead]
-links = ["spine-0 -> leaf-1"]
+links = ["spine-0 -> leaf-0", "spine-0 -> leaf-1"]
 kind = "down"
 start = "8us"
 duration = "100us"
@@ -262,6 +262,8 @@ senders = 1
 size = "64KB"
 "#;
     close(text, 0.01);
+    let fluid = result(text, "fluid");
+    assert!(seconds(&fluid) > 1.5 * number(&fluid, "bound_s"), "it cost no time-out");
 }
 
 /// A link that is dead for a while in the middle of an all-to-all.
