@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use weft_comm::wire::MOST_EAGER;
 use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig};
 
 #[test]
@@ -186,7 +187,7 @@ fn a_channel_holds_so_many_requests() {
 /// their order, whatever lies between them.
 #[test]
 fn short_messages_do_not_wait_for_buffers() {
-    for (len, ahead) in [(0, 256), (1_000, 256), (64 << 10, 16)] {
+    for (len, ahead) in [(0, MOST_EAGER), (1_000, MOST_EAGER), (64 << 10, 16)] {
         let (_a, _b, sending, receiving) = pair();
         let bytes = pattern(7, len.max(1));
         let bytes = &bytes[..len];

@@ -81,6 +81,10 @@ impl Receiving {
         let here = self.home == home && *home.address.ip() == self.from;
         here && self.lanes.is_empty() && !self.over && self.gone.is_none()
     }
+    /// What is not announced goes with the next acknowledgement.
+    fn announces_along(&self) -> bool {
+        self.half.is_unhurried() && self.half.unannounced() < MANY
+    }
     pub(super) fn fail_all(&mut self) {
         let (count, all) = (self.half.len(), self.half.take_all());
         self.state.end(count);
@@ -257,8 +261,7 @@ impl Engine {
         };
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let (unfilled, unannounced) = (receiving.half.unfilled(), receiving.half.unannounced());
-        if receiving.half.is_unhurried() && unannounced < MANY {
-            // It goes with the next acknowledgement.
+        if receiving.announces_along() {
             return;
         }
         if unfilled > 0 && unannounced < ENOUGH && unannounced > 0 {
@@ -450,8 +453,7 @@ impl Engine {
         }
         let Some(receiving) = self.receiving.get(number).filter(|one| !one.over) else { return };
         let (unannounced, over) = (receiving.half.unannounced(), receiving.half.is_empty());
-        let goes_along = receiving.half.is_unhurried() && unannounced < MANY;
-        if unannounced > 0 && !goes_along {
+        if unannounced > 0 && !receiving.announces_along() {
             self.list_receiving(number);
         } else if over {
             self.acknowledge_all(number);

@@ -167,7 +167,7 @@ impl<T> RecvHalf<T> {
             }
             places.push_back((number, place));
         }
-        match self.runs.back_mut().filter(|run| run.slots == slots) {
+        match self.runs.back_mut().filter(|run| run.slots.as_slice() == slots.as_slice()) {
             Some(run) => run.count += 1,
             None => self.runs.push_back(Run { first: number, count: 1, slots }),
         }
@@ -353,13 +353,14 @@ impl<T> RecvHalf<T> {
         if repeats && self.has(header) {
             return Ok(Span::EMPTY);
         }
-        let is_early = |half: &Self| half.early.contains_key(&key_of(header));
+        let (tag, order) = key_of(header);
+        let is_early = |half: &Self| half.early.contains_key(&(tag, order));
         let (place, offset, total) = match header.eager {
             false => ((header.group, header.slot), header.offset, header.total),
             true if header.group > self.first + self.groups.len() as u64 || is_early(self) => {
                 return nonsense("an eager frame that cannot be");
             }
-            true => match self.place_of(header.offset as i32, header.total) {
+            true => match self.place_of(tag, order) {
                 Some(place) => (place, 0, len),
                 None => return self.begin_early(lane, header),
             },

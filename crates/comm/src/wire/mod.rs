@@ -57,8 +57,9 @@ pub const WINDOW: u64 = MOST_REQUESTS as u64;
 
 /// Most bytes of an eager frame.
 pub const EAGER: u64 = 64 << 10;
-/// Eager frames for which no buffer was announced: so many at most, of so many bytes together.
-pub const MOST_EAGER: usize = 256;
+/// Eager frames for which no buffer was announced: so many at most, of so many bytes together. Who runs further ahead
+/// of a receiver than that has what it sends copied there.
+pub const MOST_EAGER: usize = MOST_REQUESTS;
 /// See [`MOST_EAGER`].
 pub const MOST_EAGER_BYTES: u64 = 1 << 20;
 /// After so many eager frames a receiver takes it that its sender does not wait for buffers.
