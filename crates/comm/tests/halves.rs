@@ -721,6 +721,27 @@ fn eager_frames_go_to_the_buffers_of_their_tags() {
     assert_eq!((size, room), (4, 3));
 }
 
+/// Where much is under way already, a send waits for its buffer: announcements come in time then.
+#[test]
+fn a_flood_is_not_eager() {
+    let mut content = [1_u8; 8];
+    let span = Span::new(content.as_mut_ptr(), content.len());
+    let mut half: SendHalf<u32> = SendHalf::new(false);
+    half.allow_eager(EAGER);
+    let slots = Slots::new([Slot { size: 8, ..Slot::default() }]);
+    half.handle_clear(0, MOST_EAGER as u64 - 1, slots).expect("in window").expect("they fit");
+    for _ in 0..MOST_EAGER {
+        // SAFETY: the content outlives the half.
+        unsafe { half.post(span, 0, 0) }.expect("it fits");
+        assert!(half.poll_matched().is_some(), "it has a buffer");
+    }
+    // SAFETY: as before.
+    unsafe { half.post(span, 0, 0) }.expect("it fits");
+    assert!(half.poll_matched().is_none() && half.waits());
+    half.handle_clear(MOST_EAGER as u64, 0, slots).expect("in window").expect("it fits");
+    assert!(half.poll_matched().is_some() && !half.waits());
+}
+
 /// The sender goes on without a buffer until it has as much out as a receiver keeps; somebody who waits is told
 /// of, and everybody behind waits, too.
 #[test]

@@ -286,8 +286,10 @@ impl<T: Clone> SendHalf<T> {
         let Some(most) = self.eager else { return Ok(()) };
         let before = self.by_tag.entry(tag).or_default();
         let order = std::mem::replace(before, *before + 1);
-        // Whoever waits is told of all buffers. So nobody who comes later is eager.
+        // Whoever waits is told of all buffers. So nobody who comes later is eager. Nor does it pay in a flood, which has
+        // buffers in time.
         if self.blocked == 1
+            && self.sends.len() <= MOST_EAGER
             && let Some(last) = self.waiting.back_mut().filter(|last| last.id == id && !last.eager)
             && size <= most
             && self.unknown.add(size, MOST_UNKNOWN)
