@@ -78,6 +78,14 @@ pub struct TimeOut {
     pub after: Time,
 }
 
+impl TimeOut {
+    /// Whether packets may be among them that left since then. If not, it says nothing of a path that was taken then: what was
+    /// lost together on the one before times out packet by packet.
+    pub fn reaches(&self, since: Time) -> bool {
+        since.saturating_add(self.after) <= self.now
+    }
+}
+
 /// The part of a scheme at one flow: its per-packet state.
 ///
 /// A state has at most [`MAX_STATE`] bytes (the build fails otherwise), since every flow

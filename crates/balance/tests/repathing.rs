@@ -162,10 +162,30 @@ fn moves_are_drawn_by_the_flow() {
         let again: BTreeSet<u16> = (0..20)
             .map(|_| {
                 flow.time_out();
-                flow.send()
+                let moved = flow.send();
+                flow.now += RTT;
+                moved
             })
             .collect();
         assert!(again.len() > 18, "{scheme}: {again:?}");
+    }
+}
+
+/// What was lost on the path before times out packet by packet, and says nothing of the new one.
+#[test]
+fn packets_lost_together_move_a_flow_once() {
+    for scheme in ["host-flowlets", "plb", "flowbender"] {
+        let mut flow = Flow::new(scheme, &[]);
+        flow.time_out();
+        let moved = flow.send();
+        for _ in 1..RTT.0 / Time::ns(1).0 {
+            flow.now += Time::ns(1);
+            flow.time_out();
+            assert_eq!(flow.send(), moved, "{scheme}");
+        }
+        flow.now += Time::ns(1);
+        flow.time_out();
+        assert_ne!(flow.send(), moved, "{scheme}: what left by the new path");
     }
 }
 

@@ -10,6 +10,7 @@
 use crate::wire::Answer;
 use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Chunk, FlowInfo, QueuePairId, Route, Subflow};
+use weft_balance::steer::TimeOut;
 use weft_transport::{
     Acknowledged, Acknowledgement, BackOff, Congestion, FlowPace, Loss, Sender, TransportConfig,
 };
@@ -91,6 +92,8 @@ pub struct Flow {
     heard: bool,
     /// Of a chunk: it has so long at least.
     patient_until: Time,
+    /// When it took the way that it is on.
+    since: Time,
 }
 
 impl Flow {
@@ -138,13 +141,18 @@ impl Flow {
             back_off: BackOff::default(),
             heard: false,
             patient_until: Time::ZERO,
+            since: Time::ZERO,
         }
     }
 
     /// It goes on another way.
-    pub fn reroute(&mut self, route: Route) {
+    pub fn reroute(&mut self, now: Time, route: Route) {
         self.before = Some(self.route);
-        (self.route, self.port) = (route, None);
+        (self.route, self.port, self.since) = (route, None, now);
+    }
+    /// Whether a time-out says something of the way that it is on.
+    pub fn is_of_way(&self, time_out: TimeOut) -> bool {
+        time_out.reaches(self.since)
     }
 
     /// As planners know it.

@@ -316,8 +316,11 @@ impl Sender {
             if let Some((lost, after)) = self.flows[id as usize].handle_time_out(now) {
                 self.sent.lost += u64::from(lost);
                 self.sent.time_outs += 1;
-                self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
-                self.on_loss(now, id, LossSignal::TimeOut);
+                let (flow, time_out) = (&mut self.flows[id as usize], TimeOut { now, after });
+                flow.steering.on_time_out(time_out);
+                if flow.is_of_way(time_out) {
+                    self.on_loss(now, id, LossSignal::TimeOut);
+                }
                 // It may wait for long: others try meanwhile.
                 self.heard_of(id);
             }
@@ -344,7 +347,7 @@ impl Sender {
         let underway = self.flows[id as usize].underway();
         let route = self.planner.on_loss(now, &underway, signal, &self.config.fabric);
         if let Some(route) = route.filter(|route| *route != underway.route) {
-            self.flows[id as usize].reroute(route);
+            self.flows[id as usize].reroute(now, route);
             self.sent.remaps.push(now);
         }
     }

@@ -2,7 +2,7 @@
 //! goes around. A full packet takes 80 ns, or 800 ns over a link that lost nine tenths; 500 ns a
 //! link.
 
-use crate::common::{LINK, Setup, messages};
+use crate::common::{LINK, Setup, ethereal, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, FailureKind, Failures};
 use weft_sim::{EcnConfig, Outcome, PortResult};
@@ -286,6 +286,23 @@ mod detected {
             assert_eq!(outcome.messages[MessageId(0)].lost, 19);
             assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (50 + 19, 0));
         }
+    }
+
+    /// A half takes the spine that dies. What of it is lost times out packet by packet, and goes by the other spine:
+    /// only the first time-out is about the path that the half is on.
+    #[test]
+    fn a_pinned_flow_moves_once_for_what_was_lost_together() {
+        let clos = Clos::leaf_spine(2, 2, 1, LINK);
+        let mut setup = Setup::new(clos, messages(2, &[(0, 1, 100 * 960)])).under(ethereal());
+        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        let mine = uplink(&setup);
+        let setup = setup.failing(UP, DEAD, Time::us(5), Time::MAX);
+        let outcome = setup.run_both();
+        let lost = outcome.messages[MessageId(0)].lost;
+        assert!(lost > 20, "{lost}");
+        assert_eq!((outcome.totals.retransmits, outcome.totals.spurious), (u64::from(lost), 0));
+        assert_eq!(packets(&outcome, mine), 50);
+        assert_eq!(packets(&outcome, PortId(mine.0 + 1)), 50 + u64::from(lost));
     }
 
     /// Known from the very beginning.

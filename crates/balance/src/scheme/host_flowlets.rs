@@ -11,7 +11,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
-use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, OptionKind, Options, Stream, Time};
 
 /// New entropy after every few packets, if many of them were marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,17 +106,19 @@ pub struct HostFlowlet {
     acked: u32,
     /// How many of them were marked.
     marked: u32,
+    /// When it left a path last.
+    since: Time,
 }
 
 impl HostFlowlet {
     /// For one flow.
     pub fn new(scheme: HostFlowlets, context: &FlowContext<'_>) -> HostFlowlet {
         let stream = Draw::new(context.seed, "host-flowlets").stream(context.flow);
-        HostFlowlet { scheme, stream, entropy: None, acked: 0, marked: 0 }
+        HostFlowlet { scheme, stream, entropy: None, acked: 0, marked: 0, since: Time::ZERO }
     }
-    fn leave(&mut self) {
+    fn leave(&mut self, now: Time) {
         self.entropy = Some((self.stream.bits() >> 48) as u16);
-        (self.acked, self.marked) = (0, 0);
+        (self.acked, self.marked, self.since) = (0, 0, now);
     }
 }
 
@@ -144,13 +146,13 @@ impl Steer for HostFlowlet {
         }
         // Divided, the share rounds as the text of the option does.
         if f64::from(self.marked) / f64::from(self.acked) > self.scheme.bad {
-            self.leave();
+            self.leave(feedback.now);
         }
         (self.acked, self.marked) = (0, 0);
     }
-    fn on_time_out(&mut self, _: TimeOut) {
-        if self.scheme.time_outs {
-            self.leave();
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        if self.scheme.time_outs && time_out.reaches(self.since) {
+            self.leave(time_out.now);
         }
     }
 }

@@ -131,7 +131,7 @@ impl PlbFlow {
     /// Moves, unless a time-out forbids it: then the congested rounds stay counted.
     fn leave(&mut self, now: Time) {
         if now >= self.suspended {
-            self.path.leave();
+            self.path.leave(now);
             self.congested = 0;
         }
     }
@@ -158,8 +158,12 @@ impl Steer for PlbFlow {
             self.leave(feedback.now);
         }
     }
-    fn on_time_out(&mut self, TimeOut { now, .. }: TimeOut) {
-        self.path.leave();
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        if !time_out.reaches(self.path.since) {
+            return;
+        }
+        let now = time_out.now;
+        self.path.leave(now);
         self.congested = 0;
         let Time(span) = self.scheme.suspend;
         let more = Time(random::below(self.path.stream.bits(), span));
@@ -234,8 +238,8 @@ impl BentFlow {
         let path = Path::new(Draw::new(context.seed, "flowbender").stream(context.flow));
         BentFlow { scheme, path, round: Round::default(), congested: 0 }
     }
-    fn leave(&mut self) {
-        self.path.leave();
+    fn leave(&mut self, now: Time) {
+        self.path.leave(now);
         self.congested = 0;
     }
 }
@@ -253,11 +257,13 @@ impl Steer for BentFlow {
         let Some(share) = self.round.count(&feedback, feedback.marked) else { return };
         self.congested = if share > threshold { self.congested + 1 } else { 0 };
         if self.congested == rounds {
-            self.leave();
+            self.leave(feedback.now);
         }
     }
-    fn on_time_out(&mut self, _: TimeOut) {
-        self.leave();
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        if time_out.reaches(self.path.since) {
+            self.leave(time_out.now);
+        }
     }
 }
 
@@ -266,11 +272,13 @@ impl Steer for BentFlow {
 struct Path {
     stream: Stream,
     moved: Option<u16>,
+    /// When it moved last.
+    since: Time,
 }
 
 impl Path {
     fn new(stream: Stream) -> Path {
-        Path { stream, moved: None }
+        Path { stream, moved: None, since: Time::ZERO }
     }
     #[inline]
     fn route(&self, base: Route) -> Route {
@@ -279,8 +287,9 @@ impl Path {
             _ => base,
         }
     }
-    fn leave(&mut self) {
+    fn leave(&mut self, now: Time) {
         self.moved = Some((self.stream.bits() >> 48) as u16);
+        self.since = now;
     }
 }
 

@@ -310,9 +310,9 @@ impl Steer for BitmapFlow {
             self.raise(place, by);
         }
     }
-    fn on_time_out(&mut self, TimeOut { now, after }: TimeOut) {
+    fn on_time_out(&mut self, time_out: TimeOut) {
         for place in 0..self.silent_since.len() {
-            if self.silent_since[place].saturating_add(after) <= now {
+            if time_out.reaches(self.silent_since[place]) {
                 self.silent_since[place] = Time::MAX;
                 self.raise(place, self.raise.time_out);
             }

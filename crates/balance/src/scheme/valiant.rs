@@ -11,7 +11,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer, TimeOut};
 use weft_fabric::PathId;
-use weft_units::{OptionError, OptionInfo, OptionKind, Options};
+use weft_units::{OptionError, OptionInfo, OptionKind, Options, Time};
 
 /// Over random groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,8 @@ struct State {
     groups: Option<(u32, [u32; 2])>,
     /// What all packets take.
     fixed: Option<Route>,
+    /// Since when.
+    since: Time,
 }
 
 impl State {
@@ -87,8 +89,12 @@ impl State {
         let ends = [src, dst].map(|host| fabric.pod_of(host));
         let goes_far = fabric.has_detours() && ends[0] != ends[1];
         let groups = goes_far.then(|| (fabric.pods(), ends));
-        let mut state =
-            State { draws: RandomSpray::new(context.flow, context.seed), groups, fixed: None };
+        let mut state = State {
+            draws: RandomSpray::new(context.flow, context.seed),
+            groups,
+            fixed: None,
+            since: Time::ZERO,
+        };
         state.fixed = (per == Per::Flow).then(|| state.draw());
         state
     }
@@ -114,8 +120,10 @@ impl Steer for OverGroups {
         }
     }
     /// The link to a group may be dead: the flow goes over another one.
-    fn on_time_out(&mut self, _: TimeOut) {
+    fn on_time_out(&mut self, time_out: TimeOut) {
         let state = &mut self.0;
-        state.fixed = state.fixed.map(|_| state.draw());
+        if state.fixed.is_some() && time_out.reaches(state.since) {
+            (state.fixed, state.since) = (Some(state.draw()), time_out.now);
+        }
     }
 }

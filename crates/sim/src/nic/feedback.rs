@@ -238,6 +238,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (fabric, underway) = (self.config.fabric, flow.underway(chunk));
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
+            self.nics.time_outs.reroute(id, self.now, flow.sender.arrived());
             if let Some(port) = chunk.and_then(|chunk| planner.port(chunk)) {
                 flow.planes = 1 << port;
             }
@@ -260,7 +261,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return;
         }
         let host = flow.src;
-        let after = self.nics.back_offs.of(id, rto);
+        let after = self.nics.time_outs.of(id, rto);
         if self.is_patient(id, after) {
             return;
         }
@@ -268,15 +269,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let lost = flow.sender.on_timer(self.now, after);
         let is_stuck = flow.is_stuck(lost > 0, rto);
         if lost > 0 || is_stuck {
+            let arrived = flow.sender.arrived();
             if backs_off {
-                self.nics.back_offs.timed_out(id, self.now, after, flow.sender.arrived());
+                self.nics.time_outs.back_off(id, self.now, after, arrived);
             }
             for _ in 0..if flow.hooks.is_reported() { lost } else { 1 } {
                 flow.congestion.on_loss(self.now, Loss::TimeOut);
             }
-            self.name_losses(id, TimeOut { now: self.now, after });
-            self.steer_time_out(id, TimeOut { now: self.now, after });
-            self.reroute(host, id, LossSignal::TimeOut);
+            let time_out = TimeOut { now: self.now, after };
+            self.name_losses(id, time_out);
+            let is_of_route = is_stuck || self.nics.time_outs.is_of_route(id, time_out);
+            let is_in_vain = self.nics.time_outs.is_in_vain(id, arrived);
+            match self.steer_time_out(id, time_out) {
+                // Another plane was enough the last time, or is tried first.
+                true if !is_in_vain => self.nics.time_outs.reroute(id, self.now, arrived),
+                _ if is_of_route => self.reroute(host, id, LossSignal::TimeOut),
+                _ => {}
+            }
         }
         if is_stuck {
             self.request(id, Ask::Stuck);
@@ -288,7 +297,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
         let at =
-            flow.sender.deadline(self.nics.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
+            flow.sender.deadline(self.nics.time_outs.of(id, rto)).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
         self.nics.chunks.arm(id, at);
         self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
@@ -358,7 +367,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.nics.senders[id as usize];
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway(self.nics.chunks.number(id));
-        self.nics.back_offs.forget(id);
+        self.nics.time_outs.forget(id);
         let counted = underway.queue_pair.or(self.nics.chunks.queue_pair(id));
         self.nics.hosts[host].close_queue_pair(counted);
         for lost in self.nics.chunks.close(id, host) {

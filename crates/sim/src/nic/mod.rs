@@ -18,9 +18,8 @@
 //! | `rebalance` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
 //! | `reports` | answers that stand for several packets; credit |
-//! | `back_off` | time-outs that double while nothing gets through |
+//! | `time_outs` | time-outs that double while nothing gets through, and those that come too late to say something of a route |
 
-mod back_off;
 mod chunks;
 mod feedback;
 mod flow;
@@ -34,6 +33,7 @@ mod rebalance;
 mod reports;
 mod round;
 mod slots;
+mod time_outs;
 mod turns;
 
 pub(crate) use flow::Reordering;

@@ -1,10 +1,10 @@
 //! The hosts of a partition, and the halves of queue pairs that are at them.
 
-use super::back_off::BackOffs;
 use super::chunks::Chunks;
 use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
 use super::planes::Plane;
+use super::time_outs::TimeOuts;
 use super::turns::Turns;
 use crate::config::RunConfig;
 use crate::packet::{Kind, Packet};
@@ -28,7 +28,7 @@ pub(crate) struct Nics {
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
     pub(super) opening_order: Vec<u32>,
     pub(super) chunks: Chunks,
-    pub(super) back_offs: BackOffs,
+    pub(super) time_outs: TimeOuts,
     /// Receiving halves, by the partition of the sender.
     pub(super) receivers: Vec<Vec<ReceivingQp>>,
     /// How many receiving halves the queue pairs to hosts of each partition take, and which of their
@@ -63,7 +63,7 @@ impl Nics {
             told: partition.hosts.iter().map(|_| 0).collect(),
             senders: Vec::new(),
             opening_order: Vec::new(),
-            back_offs: BackOffs::default(),
+            time_outs: TimeOuts::default(),
             receivers: (0..partitions).map(|_| Vec::new()).collect(),
             opened: vec![0; partitions],
             free_receivers: vec![Vec::new(); partitions],
