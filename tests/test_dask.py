@@ -415,7 +415,10 @@ def _slurm_sweep(folder: Path, jobs: int) -> subprocess.Popen[str]:
     )
 
 
-def test_a_sweep_whose_slurm_job_waits_is_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_sweep_whose_slurm_job_waits_is_interrupted(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """As every sweep, and its job is cancelled; the line has what squeue says of it alone."""
     state = "echo '7 PENDING (Priority)'; echo '8 RUNNING (None)'"
     cancel = "echo $1 >> cancelled"
@@ -424,7 +427,7 @@ def test_a_sweep_whose_slurm_job_waits_is_interrupted(tmp_path: Path) -> None:
     assert process.stderr
     line = process.stderr.readline()
     assert line == "waiting for a worker; see squeue (1 PENDING (Priority))\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert stderr.startswith("interrupted: 0 of 6 runs had finished")
@@ -511,6 +514,29 @@ def test_jobs_of_slurm_are_over_when_all_were_refused(monkeypatch: pytest.Monkey
     assert jobs.over() == "no job is left, and sbatch takes no other: limit"
     assert jobs.told() == ["sbatch refuses 2 jobs: limit; the sweep goes on without"]
     assert jobs.told() == []
+
+
+def test_jobs_of_slurm_that_ended_without_a_worker_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once squeue has said twice that none of the same jobs is there."""
+    queue: dict[str, str] | None = {"7": "PENDING (Priority)"}
+    monkeypatch.setattr(slurm, "_GONE_S", 0.0)
+    monkeypatch.setattr(slurm, "_known", lambda: queue)
+    jobs = slurm.Jobs(2)
+    jobs._take("7", 1)
+    jobs._take("8", 1)
+    assert jobs.over() is None
+    queue = {"5": "RUNNING (None)"}
+    assert jobs.over() is None
+    # One that had a worker is submitted again; squeue may not answer.
+    jobs._take("9", jobs._taken.pop("8"))
+    assert jobs.over() is None
+    queue = None
+    assert jobs.over() is None
+    queue = {}
+    assert jobs.over() is None
+    assert str(jobs.over()).startswith("all jobs have ended (7 and 1 more), and no worker is there")
 
 
 def test_kubernetes_is_told_what_it_knows() -> None:

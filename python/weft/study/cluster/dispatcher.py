@@ -80,7 +80,7 @@ class Supply(Protocol):
         """What to say while there are so many workers, if more are on their way."""
 
     def over(self) -> str | None:
-        """Why no worker will come any more, if none will."""
+        """Why no worker will come any more, if none will; asked while there is none."""
 
 
 class Dispatcher:
@@ -203,7 +203,7 @@ class Dispatcher:
             self._admit(new)
         if self._supply:
             self._remarks += self._supply.told()
-            if (why := self._supply.over()) and not self._members:
+            if not self._members and (why := self._supply.over()):
                 raise ClusterError(errno.EIO, why, self._address)
         if self._members.keys() | self._refused.keys() != before:
             self._remind_s, self._remind_at = _REMIND_S, self._looked + _REMIND_S

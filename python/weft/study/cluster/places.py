@@ -7,6 +7,7 @@ import importlib
 import logging
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,15 +90,34 @@ def _nothing(address: str) -> Iterator[tuple[str, None]]:
 def _started(kind: Kind, place: Place, threads: int | None) -> Iterator[tuple[Any, Supply | None]]:
     """A cluster for one command."""
     given, module = _read(kind.keys, place), _needed(kind.module, place)
+    with _interrupted_by(signal.SIGTERM, signal.SIGHUP):
+        try:
+            cluster, supply = kind.start(module, given, threads)
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            first = " ".join(str(error).split())
+            raise ExperimentError(f"--on {place.text}: {first}") from None
+        try:
+            yield cluster, supply
+        finally:
+            cluster.close()
+
+
+@contextmanager
+def _interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
+    """Have what ends this process interrupt it instead, unless it is ignored (nohup).
+
+    Else jobs would stay in their queue.
+    """
+    ends = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        ends = []
+    for number in ends:
+        signal.signal(number, signal.default_int_handler)
     try:
-        cluster, supply = kind.start(module, given, threads)
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        first = " ".join(str(error).split())
-        raise ExperimentError(f"--on {place.text}: {first}") from None
-    try:
-        yield cluster, supply
+        yield
     finally:
-        cluster.close()
+        for number in ends:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _read(keys: Mapping[str, Callable[[str], Any]], place: Place) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 import shutil
 import subprocess
+import time
 from collections import Counter
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -18,6 +19,8 @@ from weft.study.executor import taken
 
 _SQUEUE_S = 10.0
 """Seconds that squeue may take to answer."""
+_GONE_S = 30.0
+"""Seconds between questions whether jobs that bring no worker are there at all."""
 
 
 def start(jobqueue: Any, given: dict[str, Any], threads: int | None) -> tuple[Any, Jobs]:
@@ -63,6 +66,9 @@ class Jobs:
         self._refused = 0
         self._why: SimpleQueue[str] = SimpleQueue()
         self._last = ""
+        self._gone: frozenset[str] = frozenset()
+        """All jobs, if the last answer of squeue had none of them."""
+        self._ask_at = 0.0
 
     def telling(self, job: Any) -> Any:
         """The same class of jobs, which tell how their submission ends; in Dask's thread."""
@@ -117,10 +123,27 @@ class Jobs:
         return f"waiting for {workers}; see squeue{f' ({states})' if states else ''}"
 
     def over(self) -> str | None:
-        """Why no worker will come any more, if none will."""
-        if self._taken or self._refused < self._wanted:
+        """Why no worker will come any more, if none will; asked while there is none."""
+        if self._taken:
+            return self._ended()
+        if self._refused < self._wanted:
             return None
         return f"no job is left, and sbatch takes no other: {self._last}"
+
+    def _ended(self) -> str | None:
+        """That all jobs have ended, if squeue says so twice: Dask submits again what had some."""
+        if time.monotonic() < self._ask_at:
+            return None
+        self._ask_at = time.monotonic() + _GONE_S
+        jobs, known, before = frozenset(self._taken), _known(), self._gone
+        self._gone = jobs if known is not None and not jobs & known.keys() else frozenset()
+        if not self._gone or self._gone != before:
+            return None
+        first, *others = sorted(jobs)
+        return (
+            f"all jobs have ended ({first}{f' and {len(others)} more' if others else ''}), and no "
+            f"worker is there; what they said is in slurm-{first}.out, or in log_directory"
+        )
 
     def _take(self, number: str, workers: int) -> None:
         self._taken[number] = workers
@@ -144,13 +167,20 @@ def _words(error: Exception) -> str:
 
 def _states(jobs: dict[str, int]) -> str:
     """What squeue knows of jobs, such as `2 PENDING (Priority)`; nothing without an answer."""
+    known = _known()
+    if known is None:
+        return ""
+    every = Counter(known.get(number, "not there any more") for number in jobs)
+    return ", ".join(f"{count} {state.removesuffix(' (None)')}" for state, count in every.items())
+
+
+def _known() -> dict[str, str] | None:
+    """The state of each job of this user that has not ended; None without an answer."""
     words = ["squeue", "-h", "-u", getpass.getuser(), "-o", "%A %T (%r)"]
     try:
         said = subprocess.run(  # noqa: S603
             words, capture_output=True, text=True, check=True, timeout=_SQUEUE_S
         ).stdout
     except (OSError, subprocess.SubprocessError):
-        return ""
-    known = dict(line.split(maxsplit=1) for line in said.splitlines() if " " in line.strip())
-    every = Counter(known.get(number, "not there any more") for number in jobs)
-    return ", ".join(f"{count} {state.removesuffix(' (None)')}" for state, count in every.items())
+        return None
+    return dict(line.split(maxsplit=1) for line in said.splitlines() if " " in line.strip())
