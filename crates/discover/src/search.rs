@@ -442,6 +442,11 @@ impl Search {
         };
         let open = |ttl: &u8| !seen.contains_key(ttl);
         match &self.branches {
+            // Where paths did not part they may now.
+            Some(all) if all.is_empty() && asked.before.is_some() => match self.up() {
+                up if up.is_empty() => (1..=length).find(open),
+                up => up.into_iter().find(|ttl| open(ttl)),
+            },
             Some(all) => {
                 all.iter().copied().find(open).or_else(|| all.iter().copied().find_map(behind))
             }

@@ -346,6 +346,32 @@ fn a_table_that_holds_is_checked_with_few_probes_and_one_that_does_not_is_made_a
     }
 }
 
+/// Over one spine, or by two switches alone.
+#[test]
+fn a_single_path_is_asked_again_where_paths_could_part() {
+    let two = |last: u8| move |_: u32, _: u16| vec![leaf(0), leaf(last)];
+    let cases = [
+        (Net::new(leaf_spine(4, 1)), Net::new(leaf_spine(4, 2)), 4, 2),
+        (Net::new(two(1)), Net::new(two(2)), 8, 1),
+    ];
+    for (before, after, most, paths) in cases {
+        let mut first = Survey::new(Rules::default(), &ports(), 1, 1);
+        before.drive(&mut first);
+        let again = |net: &Net| {
+            let mut survey = Survey::new(Rules::default(), &ports(), 2, 1);
+            let TargetState { hops, traces, .. } = first.state(0);
+            survey.restore(0, Known { hops, ..known(traces) });
+            net.drive(&mut survey);
+            (survey.state(0), survey.count().probes)
+        };
+        let (same, probes) = again(&before);
+        assert_eq!((same.checked, same.changed, same.paths.len(), probes), (4, 0, 1, most));
+        let (other, _) = again(&after);
+        assert!(other.changed > 0 && other.paths.len() == paths, "{other:?}");
+        assert_true(&after, 0, &other);
+    }
+}
+
 #[test]
 fn spines_that_must_be_there_are_looked_for_as_long_as_chance_could_hide_them() {
     let rules = Rules { expected: 4, ..Rules::default() };
