@@ -18,7 +18,11 @@ pub fn try_directory(directory: &Path) -> io::Result<()> {
 fn try_writing(directory: &Path) -> io::Result<()> {
     let probe = directory.join(format!(".weft-{}", std::process::id()));
     std::fs::write(&probe, "")?;
-    std::fs::remove_file(&probe)
+    // Another host or container has a process of this number, which was as far at the same time.
+    std::fs::remove_file(&probe).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
 }
 
 impl Deployment {
@@ -64,4 +68,22 @@ fn said(
     mend: &str,
 ) -> Result<(), DeployError> {
     tried.map_err(|error| DeployError(format!("{name}: {value}: {error}; {mend}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As of processes of one number in several containers.
+    #[test]
+    fn a_directory_is_tried_by_many_at_a_time() {
+        let directory = std::env::temp_dir().join(format!("weft-tried-{}", std::process::id()));
+        let tries = || (0..500).try_for_each(|_| try_directory(&directory));
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(tries)).collect();
+            all.into_iter()
+                .for_each(|one| one.join().expect("it ends").expect("it can be written"));
+        });
+        std::fs::remove_dir_all(&directory).expect("it goes");
+    }
 }

@@ -121,7 +121,11 @@ pub const VARIABLES: &[Variable] = &[
         "the RDMA device, as mlx5_0 or mlx5_0:1; with commas, one of each NIC",
     ),
     variable("WEFT_GID_INDEX", "the RoCEv2 one of the address", "which of its GIDs"),
-    variable("WEFT_STATS", "none", "statistics go into this file, as JSON; %p is the process"),
+    variable(
+        "WEFT_STATS",
+        "none",
+        "statistics go into this file, as JSON; %h is the host, %p the process",
+    ),
     variable(
         "WEFT_PROMETHEUS",
         "none",
@@ -260,7 +264,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         ifname: get("WEFT_IFNAME").text,
         rdma_devices: get("WEFT_RDMA_DEVICE").devices()?,
         gid_index: get("WEFT_GID_INDEX").number(0, 255)?.map(|index| index as u8),
-        stats: get("WEFT_STATS").text.map(PathBuf::from),
+        stats: get("WEFT_STATS").text.map(|text| of_host(&text).into()),
         prometheus: get("WEFT_PROMETHEUS").prometheus()?,
         log: get("WEFT_LOG")
             .word(&[
@@ -271,6 +275,12 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
             ])?
             .unwrap_or_default(),
     })
+}
+
+/// A name of a file with the name of this host in place of `%h`. `%p` stays: processes fork.
+fn of_host(file: &str) -> String {
+    let name = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if file.contains("%h") { file.replace("%h", name().trim()) } else { file.into() }
 }
 
 /// The text of a variable, if it is there.

@@ -446,6 +446,15 @@ fn mistakes_are_told_in_one_line() {
 }
 
 #[test]
+fn statistics_may_have_the_host_in_their_name() {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let of = |name| deployed(&[("WEFT_STATS", name)], &[interface("eth0", "10.0.0.2")]).unwrap();
+    let named = format!("/tmp/{}-%p.json", host.trim());
+    assert_eq!(of("/tmp/%h-%p.json").stats, Some(named.into()));
+    assert_eq!(of("a-%p.json").stats, Some("a-%p.json".into()));
+}
+
+#[test]
 fn tcp_in_the_place_of_verbs_is_told() {
     let here = [interface("weft-none0", "10.1.0.3")];
     let wanted = [("WEFT_BACKEND", "roce"), ("WEFT_ALLOW_TCP", "1")];
