@@ -616,9 +616,11 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_a_launcher_that_passes_nothing_on_is_told_so(
     weft: Weft, small: Path, tmp_path: Path
 ) -> None:
-    """As `kubectl exec` without `-i`."""
+    """As `kubectl exec` without `-i`; the reason stands before what `srun` adds of its own."""
     launcher = tmp_path / "launcher"
-    launcher.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -m weft "$@" < /dev/null\n')
+    run = f'{sys.executable} -m weft "$@" < /dev/null'
+    more = "echo srun: error: h0: task 0: Exited with exit code 2 >&2; exit 2"
+    launcher.write_text(f"#!/bin/sh\nshift 2\n{run} || {{ {more}; }}\n")
     launcher.chmod(0o755)
     done = weft("discover", small, "--over", f"{launcher} {{host}}")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr

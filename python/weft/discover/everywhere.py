@@ -171,7 +171,9 @@ def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict
             f"--over: {command[0]}: {(error.strerror or 'cannot be run').lower()}; name a command"
         ) from None
     nothing = f"{command[0]} ended with status {done.returncode}"
-    said = (done.stderr.strip().splitlines() or [nothing])[-1]
+    lines = done.stderr.strip().splitlines() or [nothing]
+    # Launchers as srun and mpirun say behind it that it ended.
+    said = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1])
     if done.returncode == _NO_COMMAND:
         raise _RemoteError(f'{said}; install it there, or say where it is: "ssh {{host}} DIR/weft"')
     if done.returncode != 0:
