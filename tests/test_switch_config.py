@@ -298,12 +298,12 @@ def test_where_no_link_is_left_the_remark_says_so() -> None:
     assert remarks[-1].endswith("has no rule; no other link is left for its source ports")
 
 
-def wide(uplinks: int, names: dict[str, Any]) -> list[str]:
-    """What is remarked of SONiC switches with so many uplinks."""
+def wide(uplinks: int, names: dict[str, Any], platform: str = "sonic") -> list[str]:
+    """What is remarked of switches with so many uplinks."""
     shape = {"topology": "leaf-spine", "leaves": 2, "spines": uplinks, "hosts_per_leaf": 2}
     found = cluster.from_dict({"fabric": shape | {"link": "100Gbps"}, "cluster": names}, "wide")
-    _, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "sonic")
-    return [remark for remark in remarks if not remark.startswith("sonic: ")]
+    _, remarks = switchconfig.files(found, segments.of(found, "dnlb"), platform)
+    return [remark for remark in remarks if not remark.startswith(f"{platform}: ")]
 
 
 SONIC_NAMES = {
@@ -322,8 +322,19 @@ def test_more_ranges_than_checkers_are_remarked() -> None:
     assert said.startswith("leaf-0 (and 1 more switches): 17 ranges of ports; ")
 
 
-def test_names_that_sonic_does_not_have_are_remarked() -> None:
-    """The first of them, once, with a mend."""
-    (said,) = wide(4, {})
+@pytest.mark.parametrize(
+    ("platform", "mend"),
+    [
+        ("sonic", "Ethernet{4*place}"),
+        ("cumulus", "swp{place+1}"),
+        ("junos", "et-0/0/{place}"),
+        ("ios", "FHGigabitEthernet0/{place+1}"),
+    ],
+)
+def test_names_that_a_platform_does_not_have_are_remarked(platform: str, mend: str) -> None:
+    """The first of them, once, with a mend; a file of such names changes nothing."""
+    (said,) = wide(4, {}, platform)
     assert said.startswith("leaf-0: eth1 is no name of a port there; ")
-    assert 'host_port = "Ethernet{4*place}"' in said
+    assert f'host_port = "{mend}"' in said
+    uplink = mend.replace("place", "hosts+uplink")
+    assert wide(4, {"host_port": mend, "uplink_port": uplink}, platform) == []

@@ -153,7 +153,7 @@ def _port_names(platform: Platform, switches: Sequence[Node]) -> Iterator[str]:
             if platform.port_name and not re.fullmatch(platform.port_name, port):
                 yield (
                     f"{one.name}: {port} is no name of a port there; give [cluster] names of its "
-                    f'ports, as host_port = "{platform.port}{{4*place}}"'
+                    f'ports, as host_port = "{platform.port}{{{platform.number}}}"'
                 )
                 return
 

@@ -13,6 +13,11 @@ from typing import Protocol
 from weft.errors import ExperimentError
 from weft.switches.steering import Steering
 
+PLAIN = r"eth(\d+)"
+"""A port that the cluster file does not name."""
+NAMED = rf"(?!{PLAIN}$).+"
+"""Any other."""
+
 
 def _nothing(_: Steering) -> None:
     """Any switch will do."""
@@ -26,6 +31,8 @@ class Platform:
     """Suffixes of its files, each from a template; the one to load first comes first."""
     port: str
     """What it calls a port, before the port's number: `eth`."""
+    number: str = "place+1"
+    """The port's number, as a pattern of the cluster file counts it."""
     remarks: tuple[str, ...] = ()
     """What it cannot do, and the replacement; each begins with the platform's name."""
     check: Callable[[Steering], None] = _nothing

@@ -15,10 +15,11 @@ from pathlib import Path
 from weft.cluster import Cluster, Link
 from weft.errors import ExperimentError
 from weft.study.inputs import read_text
+from weft.switches.platform import PLAIN
 
 LANES = 4
 """Lanes of a port of 100 or 400 Gbps; one of 800 Gbps often has eight."""
-_PLAIN = re.compile(r"eth(\d+)")
+_PLAIN = re.compile(PLAIN)
 
 
 def for_platform(

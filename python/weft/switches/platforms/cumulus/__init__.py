@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ExperimentError
-from weft.switches.platform import Platform
+from weft.switches.platform import NAMED, Platform
 from weft.switches.steering import Steering
 
 _MOST_RULES = 255
@@ -32,6 +32,7 @@ def _check(steering: Steering) -> None:
 PLATFORM = Platform(
     suffixes=("nvue",),
     port="swp",
+    port_name=NAMED,
     remarks=(
         "cumulus: policy routing of NVUE matches no ports, so hosts have to set one DSCP for "
         "each path (cluster.dscp and those that follow), all of one traffic class; NCCL sets "

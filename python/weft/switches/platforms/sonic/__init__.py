@@ -9,6 +9,7 @@ PLATFORM = Platform(
     addresses=("json", "readme"),
     srv6=("json", "readme"),
     port="Ethernet",
+    number="4*place",
     port_name=r"(Ethernet|PortChannel)\d+",
     # NVIDIA Spectrum: a range is one bit of a key of 16 (Linux, mlxsw, spectrum_port_range.c).
     range_checkers=16,
