@@ -229,6 +229,14 @@ def test_hashing_switches_leave_no_port_to_choose() -> None:
     assert one.draws == distance.DRAWS
 
 
+def test_a_job_below_its_leaf_has_ports_for_no_uplink() -> None:
+    """Though switches steer."""
+    local = {"workload": {**EXCHANGE["workload"], "ranks": 4}}
+    (one,) = files.of("mooncake", Planned(make.of(LEAF_SPINE, local, "ethereal")), "h0")
+    assert "enforced by" not in one.text
+    assert "stays below its leaves, so no port is planned for any uplink" in one.text
+
+
 def test_loads_refuse_what_is_not_there(found: Planned) -> None:
     """A host beyond the last, and columns of different lengths."""
     experiment = json.dumps(found.plan["experiment"])

@@ -43,10 +43,10 @@ def _header(program: Program, planned: Planned, host: str) -> Iterator[str]:
     yield from _comment(f"Known of: {program.known}.")
     yield from _comment(f"Of the plan survives: {program.survives}.")
     if not planned.has_segments:
-        yield from _comment(
-            f"The paths of this plan are enforced by {plan['enforce']}, so no port stands for an "
-            "uplink: ports are spread evenly."
-        )
+        why = f"The paths of this plan are enforced by {plan['enforce']}, so no port stands for an"
+        if plan["enforce"] == "segments":
+            why = "All of this plan stays below its leaves, so no port is planned for any"
+        yield from _comment(f"{why} uplink: ports are spread evenly.")
     for one in program.uncertain:
         yield from _comment(f"Not certain, or to mind: {one}.")
     if planned.cluster.nics > 1 and program.suffix == "env":
