@@ -15,7 +15,7 @@ import pytest
 
 import weft as package
 from conftest import Weft
-from weft import _native, version
+from weft import _native, doctor, version
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,6 +60,29 @@ def test_doctor_names_what_is_missing_and_the_mend(weft: Weft, tmp_path: Path) -
     assert "    apt-get install nftables\n" in mends
     assert max(map(len, mends.splitlines())) <= 80
     assert "apt-get install nftables" in weft("doctor").stdout or shutil.which("nft")
+
+
+def test_doctor_knows_rdma_devices_that_nobody_can_open(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A container sees those of its host in /sys; RoCE needs Ethernet."""
+    monkeypatch.setattr(doctor, "_RDMA", tmp_path / "class")
+    monkeypatch.setattr(doctor, "_VERBS", tmp_path / "dev")
+    monkeypatch.setattr("ctypes.util.find_library", lambda _: "libibverbs.so.1")
+    layer = tmp_path / "class/mlx5_0/ports/1/link_layer"
+    layer.parent.mkdir(parents=True)
+    layer.write_text("InfiniBand\n")
+
+    def rdma() -> tuple[str, str]:
+        (one,) = (one for one in doctor.findings() if one.part == "RDMA")
+        return one.state, one.found
+
+    assert rdma() == ("missing", "mlx5_0: InfiniBand, not Ethernet")
+    layer.write_text("Ethernet\n")
+    assert rdma() == ("missing", f"mlx5_0, but no {tmp_path}/dev/uverbs*")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/uverbs0").touch()
+    assert rdma() == ("works", "mlx5_0")
 
 
 def test_extras_are_those_of_the_project() -> None:

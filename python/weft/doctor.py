@@ -20,6 +20,7 @@ from weft.units import format_bytes
 State = Literal["works", "missing"]
 
 _RDMA = Path("/sys/class/infiniband")
+_VERBS = Path("/dev/infiniband")
 _USES = {
     "dask": "sweeps on several machines (--on)",
     "notebook": "notebooks",
@@ -98,7 +99,14 @@ def _rdma() -> Finding:
     if not devices:
         mend = "a NIC with RDMA, or rdma link add rxe0 type rxe netdev IFACE (Soft-RoCE)"
         return Finding("RDMA", "missing", "no device", use, mend)
-    return Finding("RDMA", "works", ", ".join(devices), use)
+    found = ", ".join(devices)
+    if not any("Ethernet" in path.read_text() for path in _RDMA.glob("*/ports/*/link_layer")):
+        mend = "a port whose link layer is Ethernet (mlxconfig: LINK_TYPE_P1=2)"
+        return Finding("RDMA", "missing", f"{found}: InfiniBand, not Ethernet", use, mend)
+    if not any(_VERBS.glob("uverbs*")):
+        mend = "modprobe ib_uverbs; for a container --device /dev/infiniband"
+        return Finding("RDMA", "missing", f"{found}, but no {_VERBS}/uverbs*", use, mend)
+    return Finding("RDMA", "works", found, use)
 
 
 def _test_bed() -> Finding:
