@@ -158,14 +158,16 @@ fn gather(address: SocketAddr, ranks: usize, until: Instant) -> Result<Vec<TcpSt
     let broken = |error| BenchError::broken("--meet", &error);
     socket.set_nonblocking(true).map_err(broken)?;
     let mut here: Vec<Option<TcpStream>> = (1..ranks).map(|_| None).collect();
+    let mut twice = String::new();
     while here.iter().any(Option::is_none) {
         match socket.accept() {
             Ok((stream, _)) => {
                 // A stranger, or a rank twice, is left alone.
-                if let Some((rank, stream)) = welcome(stream)
-                    && let Some(place @ None) = here.get_mut(rank.wrapping_sub(1))
-                {
-                    *place = Some(stream);
+                let Some((rank, stream)) = welcome(stream) else { continue };
+                match here.get_mut(rank.wrapping_sub(1)) {
+                    Some(place @ None) => *place = Some(stream),
+                    Some(_) => twice = format!("; rank {rank} has come twice"),
+                    None => {}
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -175,7 +177,7 @@ fn gather(address: SocketAddr, ranks: usize, until: Instant) -> Result<Vec<TcpSt
                         .map(|rank| rank.to_string())
                         .collect();
                     return Err(BenchError::Late(format!(
-                        "--meet {address}: ranks {} have not come",
+                        "--meet {address}: ranks {} have not come{twice}",
                         missing.join(", ")
                     )));
                 }

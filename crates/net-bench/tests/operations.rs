@@ -152,3 +152,20 @@ fn who_does_not_come_is_named() {
     let Err(BenchError::Late(text)) = error else { panic!("{error:?}") };
     assert!(text.ends_with("ranks 1, 2 have not come"), "{text}");
 }
+
+#[test]
+fn who_comes_twice_is_named() {
+    let place = free_place();
+    let run = |rank| {
+        let over = Over::Sockets { connections: 1, address: None };
+        let (meet, patience) = (place.clone(), Duration::from_secs(2));
+        let config = Config { rank, ranks: 3, meet, patience, over, plan: few_runs() };
+        run_rank(&config, &mut |_| Ok(()), &mut |_| Ok(()), &|| Ok(()))
+    };
+    std::thread::scope(|scope| {
+        let others = [1, 1].map(|rank| scope.spawn(move || run(rank).is_err()));
+        let Err(BenchError::Late(text)) = run(0) else { panic!("not late") };
+        assert!(text.ends_with("ranks 2 have not come; rank 1 has come twice"), "{text}");
+        assert!(others.into_iter().all(|other| other.join().expect("it ends")));
+    });
+}
