@@ -15,7 +15,7 @@
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
 #   tables 1001 to 1008 that nothing else uses
 # Load:
-#   sh leaf-0.sh          (as root, beside leaf-0.nft; may be repeated)
+#   sh leaf-0.sh          (as root, beside leaf-0.nft; may be repeated, as after a restart)
 #   sh leaf-0.sh routes   (after a link came back: the kernel has dropped its route)
 # Remove:
 #   sh leaf-0.rollback

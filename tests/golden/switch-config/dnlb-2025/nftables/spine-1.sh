@@ -15,7 +15,7 @@
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
 #   tables 1001 to 1008 that nothing else uses
 # Load:
-#   sh spine-1.sh          (as root, beside spine-1.nft; may be repeated)
+#   sh spine-1.sh          (as root, beside spine-1.nft; may be repeated, as after a restart)
 #   sh spine-1.sh routes   (after a link came back: the kernel has dropped its route)
 # Remove:
 #   sh spine-1.rollback

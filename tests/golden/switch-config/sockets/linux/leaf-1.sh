@@ -11,7 +11,7 @@
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
 #   1001 to 1003 that nothing else uses
 # Load:
-#   sh leaf-1.sh          (as root; may be repeated)
+#   sh leaf-1.sh          (as root; may be repeated, as after a restart)
 #   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
 # Remove:
 #   sh leaf-1.rollback

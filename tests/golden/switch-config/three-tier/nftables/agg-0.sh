@@ -13,7 +13,7 @@
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 6 and
 #   tables 1001 to 1006 that nothing else uses
 # Load:
-#   sh agg-0.sh          (as root, beside agg-0.nft; may be repeated)
+#   sh agg-0.sh          (as root, beside agg-0.nft; may be repeated, as after a restart)
 #   sh agg-0.sh routes   (after a link came back: the kernel has dropped its route)
 # Remove:
 #   sh agg-0.rollback
