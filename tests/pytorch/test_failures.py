@@ -126,6 +126,9 @@ def test_a_child_that_was_forked_is_told(tmp_path: Path) -> None:
         ("WEFT_STATS", "/no/such/folder/stats.json"),
         ("LOCAL_RANK", "x"),
         ("LOCAL_RANK", "-1"),
+        # Without torchrun.
+        ("SLURM_LOCALID", "x"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "x"),
     ],
 )
 def test_a_wrong_variable_is_one_line(variable: str, value: str, tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ from weft.torch.operations import NAMES, Operations
 from weft.torch.untraced import untraced
 from weft.torch.work import Work
 
+_LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+"""Which process of its host this is, as torchrun, Slurm, Open MPI and MPICH say."""
+
 
 class WeftWarning(UserWarning):
     """Something about the deployment that one should know."""
@@ -36,9 +39,10 @@ class WeftWarning(UserWarning):
 @cache
 def _nic() -> _native.Nic:
     """Open the NIC of this process; of several, each process of a host takes another."""
-    own = os.environ.get("LOCAL_RANK") or "0"
+    said = ((name, text) for name in _LOCAL_RANKS if (text := os.environ.get(name)))
+    name, own = next(said, ("", "0"))
     if not (own.isdecimal() and int(own) < 1 << 32):
-        raise ValueError(f"LOCAL_RANK: {own!r}: is no whole number; use 0 or more")
+        raise ValueError(f"{name}: {own!r}: is no whole number; use 0 or more")
     nic = _native.Nic(int(own))
     for line in nic.warnings:
         warnings.warn(line, WeftWarning, stacklevel=2)
