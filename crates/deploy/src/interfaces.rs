@@ -102,8 +102,9 @@ fn pci_device(path: &str) -> Option<&str> {
     }
 }
 
-/// Names that virtual machines and containers give to their own networks.
-const VIRTUAL: [&str; 4] = ["docker", "virbr", "cni", "flannel"];
+/// How names begin that virtual machines, containers and pods give to their own networks.
+const VIRTUAL: &str = "docker podman virbr lxc lxd incusbr cni flannel cali vxlan.calico wireguard.cali tunl cilium \
+                       weave ovn-k8s antrea kube- nodelocaldns";
 
 /// Those to use where no cluster says which: up, with an address, and as `ifname` asks, in the way of
 /// `NCCL_SOCKET_IFNAME`. Without it virtual ones and then loopback are for when there are no others.
@@ -113,7 +114,8 @@ pub(crate) fn chosen<'a>(
 ) -> Result<Vec<&'a Interface>, DeployError> {
     let usable = || all.iter().filter(|one| one.is_up && !one.addresses.is_empty());
     let Some(text) = ifname else {
-        let is_virtual = |one: &Interface| VIRTUAL.iter().any(|name| one.name.starts_with(name));
+        let is_virtual =
+            |one: &Interface| VIRTUAL.split(' ').any(|name| one.name.starts_with(name));
         let kinds: [&dyn Fn(&Interface) -> bool; 3] =
             [&|one| !one.is_loopback && !is_virtual(one), &|one| !one.is_loopback, &|one| {
                 one.is_loopback

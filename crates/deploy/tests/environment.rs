@@ -387,6 +387,11 @@ fn without_a_file_interfaces_are_chosen_as_nccl_does() {
     let error = names("eth9", &all).unwrap_err();
     assert!(error.starts_with("WEFT_IFNAME: \"eth9\": no interface"), "{error}");
     assert_eq!(names("", &all[..2]).unwrap(), ["docker0"]);
+    // A node of Kubernetes, whose own network these are not.
+    for name in ["cilium_host", "vxlan.calico", "tunl0", "ovn-k8s-mp0", "kube-bridge"] {
+        let node = [interface(name, "10.244.0.1"), interface("eth0", "10.0.0.1")];
+        assert_eq!(names("", &node).unwrap(), ["eth0"], "{name}");
+    }
     assert_eq!(names("", &all[..1]).unwrap(), ["lo"]);
     let plain = deployed(&[], &all).unwrap();
     let endpoint = &plain.devices[0].endpoint;
