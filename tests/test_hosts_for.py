@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -125,18 +128,46 @@ def test_perftest_has_the_ports_of_the_plan(found: Planned) -> None:
     done = subprocess.run(["sh", "-n"], input=script, text=True, check=False, capture_output=True)
     assert done.returncode == 0, done.stderr
     serves, sends = script.split("client)\n")
-    assert serves.count("\nib_write_bw") == sends.count(" &\n") == 11
+    assert serves.count("\nrun -q") == sends.count("\nrun -q") + sends.startswith("run -q") == 11
     address = found.cluster.hosts[7].address
-    line = next(line for line in sends.splitlines() if line.endswith(f" {address} &"))
+    line = next(line for line in sends.splitlines() if line.endswith(f" {address}"))
     pieces = [pair for pair in plan["hosts"][0]["queue_pairs"] if pair["to"] == "h7"]
     labels = ",".join(str(flow_label(pair["source_port"])) for pair in pieces)
     assert f" -q {len(pieces)} --flow_label={labels} " in line
     port = line.split(" -p ")[1].split()[0]
     there = files.of("perftest", found, "h7")[0].text.split("client)\n")[0]
-    assert f'--flow_label={labels} -p {port} "$@" &' in there
+    assert f'--flow_label={labels} -p {port} "$@"\n' in there
     assert (
         len({one.split(" -p ")[1].split()[0] for one in there.splitlines() if " -p " in one}) == 11
     )
+
+
+def test_the_script_of_perftest_fails_where_one_of_its_programs_does(
+    found: Planned, tmp_path: Path
+) -> None:
+    """And ends them with itself."""
+    (tmp_path / "h0.sh").write_text(files.of("perftest", found, "h0")[0].text)
+    program = tmp_path / "ib_write_bw"
+    program.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/ran\ncase "$*" in *$BAD) exit 3; esac\n'
+    )
+    program.chmod(0o755)
+    words = ["sh", "h0.sh", "client", "-D", "1"]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    for bad, status in (("none", 0), (found.cluster.hosts[7].address, 1)):
+        environment = os.environ | {"PATH": path, "BAD": bad}
+        assert (
+            subprocess.run(words, cwd=tmp_path, env=environment, check=False).returncode == status
+        )
+    ran = (tmp_path / "ran").read_text().splitlines()
+    assert len(ran) == 22
+    assert ran[0].startswith("-d mlx5_0 -x 3 --tclass=104 ")
+    assert all(" -D 1 10." in one for one in ran)
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    with subprocess.Popen(words, cwd=tmp_path, env=os.environ | {"PATH": path}) as script:
+        time.sleep(0.5)
+        script.send_signal(signal.SIGINT)
+        assert script.wait(10) == 1
 
 
 def test_nccl_has_the_environment_of_the_plan(found: Planned) -> None:

@@ -17,24 +17,30 @@ def _ports(planned: Planned, src: int, dst: int) -> Sequence[int]:
 
 def _settings(planned: Planned, host: int) -> Sequence[str]:
     """A script: `server` waits for all that send to this host, `client` sends to its peers."""
-    serves = [f"{_command(planned, src, host)} &" for src in planned.senders(host)]
+    serves = [_command(planned, src, host) for src in planned.senders(host)]
     sends = [
-        f"{_command(planned, host, dst)} {planned.cluster.hosts[dst].address} &"
+        f"{_command(planned, host, dst)} {planned.cluster.hosts[dst].address}"
         for dst in planned.peers(host)
     ]
+    given = f'-d "$device" -x "$gid" --tclass={planned.traffic_class} "$@"'
     return [
         "# What follows the role goes to ib_write_bw: -D 10 -s 1048576",
         "role=${1:-}; [ $# -gt 0 ] && shift",
-        "device=${DEVICE:-mlx5_0} gid=${GID:-3}",
+        "device=${DEVICE:-mlx5_0} gid=${GID:-3} all='' status=0",
+        f'run() {{ ib_write_bw {given} & all="$all $!"; }}',
+        "# In the background they do not hear of Ctrl-C.",
+        "trap 'kill $all 2>/dev/null' INT TERM",
         'case "$role" in',
         "server)",
         *serves,
-        "wait ;;",
+        ";;",
         "client)",
         *sends,
-        "wait ;;",
+        ";;",
         '*) echo "usage: [DEVICE=mlx5_0] [GID=3] sh $0 server|client [OPTION ...]" >&2; exit 2 ;;',
         "esac",
+        'for one in $all; do wait "$one" || status=1; done',
+        "exit $status",
     ]
 
 
@@ -42,10 +48,8 @@ def _command(planned: Planned, src: int, dst: int) -> str:
     """Both ends name the same labels; the sender's make the ports of data."""
     labels = [flow_label(port) for port in planned.pair(src, dst)]
     listened = _FIRST_LISTENED + planned.senders(dst).index(src)
-    return (
-        f'ib_write_bw -d "$device" -x "$gid" --tclass={planned.traffic_class} -q {len(labels)} '
-        f'--flow_label={",".join(map(str, labels))} -p {listened} "$@"'
-    )
+    joined = ",".join(map(str, labels))
+    return f'run -q {len(labels)} --flow_label={joined} -p {listened} "$@"'
 
 
 SOFTWARE = Program(
