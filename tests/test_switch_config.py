@@ -75,7 +75,7 @@ def test_no_golden_file_is_left_over() -> None:
 
 
 RANGE = {
-    "linux": r"^ip rule add pref 1\d00 .*ipproto udp sport (\d+)-(\d+) lookup",
+    "linux": r"^ip rule add pref 9[13]0 .*ipproto udp sport (\d+)-(\d+) lookup",
     "nftables": r"^\t+(\d+)-(\d+) : \d+",
     "frr": r"^\t+(\d+)-(\d+) : \d+",
     "ios": r"permit udp any range (\d+) (\d+) (?:any|\S+ 0.0.255.255) eq 4791 dscp 26$",
@@ -224,13 +224,13 @@ UNDONE: dict[str, list[str]] = {
     "linux": [
         "900",
         "901",
-        "1000",
-        "1050",
-        "1100",
-        "1200",
-        *(f"table {n}" for n in range(1001, 1009)),
+        "910",
+        "920",
+        "930",
+        "940",
+        *(f"table {n}" for n in range(7001, 7009)),
     ],
-    "nftables": ["table ip weft", "pref 1000", *(f"table {n}" for n in range(1001, 1009))],
+    "nftables": ["table ip weft", "pref 900", *(f"table {n}" for n in range(7001, 7009))],
     "frr": ["table ip weft", *(f"seq {n}" for n in range(1, 9))],
     "ios": ["route-map WEFT", "WEFT-LOCAL", *(f"WEFT-U{n}" for n in range(1, 9))],
     "eos": ["no traffic-policy WEFT"],

@@ -198,7 +198,7 @@ def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
     made, _ = switchconfig.files(cluster, segments.of(cluster, "dnlb"), "linux", "leaf-1")
     # The other uplink keeps its segment and its table.
     tables = [line.split()[-1] for line in made[0].text.splitlines() if line.startswith("\tover ")]
-    assert tables == ["1002"]
+    assert tables == ["7002"]
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
         assert row["complete"]
         by_link = {(one["leaf"], one["spine"]): one["bytes"] for one in row["uplinks"]}
         assert by_link["leaf-0", "spine-1"] == 0
-        dead = ("route", "show", "table", "1002")
+        dead = ("route", "show", "table", "7002")
         assert system.ask("ip", *dead, namespace=f"{prefix}leaf-0") == ""
         say("fail", small, "leaf-0:spine-1", "--repair")
         assert "default via" in system.ask("ip", *dead, namespace=f"{prefix}leaf-0")

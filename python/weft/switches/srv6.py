@@ -16,6 +16,7 @@ from ipaddress import IPv6Address, IPv6Network
 from weft.cluster import Cluster, Host, Link, Protocol, Switch
 from weft.errors import ExperimentError
 from weft.switches.segments import Range, Segments
+from weft.switches.steering import TABLES
 
 BLOCK = "fcbb:bb00::/32"
 """The block of locators unless another is named."""
@@ -237,4 +238,4 @@ def _path(
         if isinstance(other, Switch) and other.node != leaf and below.state != "down":
             to = str(_segment(net, _number(spine), _number(other), UNWRAP))
             routes += [(rack, to) for rack in other.racks]
-    return HostPath(1001 + number, number + 1, spine.name, ranges, routes)
+    return HostPath(TABLES + 1 + number, number + 1, spine.name, ranges, routes)

@@ -15,6 +15,9 @@ from itertools import groupby
 from weft.cluster import Cluster, Link, Protocol, Switch
 from weft.switches.segments import Range, Segments
 
+TABLES = 7000
+"""Routing tables of Linux have numbers above this."""
+
 
 @dataclass(frozen=True)
 class SteeredLink:
@@ -50,8 +53,8 @@ class SteeredLink:
 
     @property
     def table(self) -> int:
-        """A routing table of its own."""
-        return 1000 + self.number
+        """A routing table of its own; VRFs have those from 1001 on (ifupdown2), and rule 1000."""
+        return TABLES + self.number
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@
 #   63488-65535 over eth8 down to leaf-1
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   1001 to 1008 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 940 and tables
+#   7001 to 7008 that nothing else uses
 # Load:
 #   sh spine-1.sh          (as root; may be repeated, as after a restart)
 #   sh spine-1.sh routes   (after a link came back: the kernel has dropped its route)
@@ -25,7 +25,7 @@
 #   ip monitor link | while read -r _; do sh spine-1.sh routes; done
 # Check:
 #   ip -s link show dev PORT: bytes equal on all links above
-#   ip rule; ip route show table 1001: empty means hashed
+#   ip rule; ip route show table 7001: empty means hashed
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
@@ -37,18 +37,18 @@ over() {
 }
 
 routes() {
-	over eth1 100.98.0.41 1001
-	over eth2 100.98.0.45 1002
-	over eth3 100.98.0.49 1003
-	over eth4 100.98.0.53 1004
-	over eth5 100.98.1.41 1005
-	over eth6 100.98.1.45 1006
-	over eth7 100.98.1.49 1007
-	over eth8 100.98.1.53 1008
+	over eth1 100.98.0.41 7001
+	over eth2 100.98.0.45 7002
+	over eth3 100.98.0.49 7003
+	over eth4 100.98.0.53 7004
+	over eth5 100.98.1.41 7005
+	over eth6 100.98.1.45 7006
+	over eth7 100.98.1.49 7007
+	over eth8 100.98.1.53 7008
 }
 
 forget() {
-	for pref in 900 901 1000 1050 1100 1200; do
+	for pref in 900 901 910 920 930 940; do
 		while ip rule del pref "$pref" 2>/dev/null; do :; done
 	done
 }
@@ -71,7 +71,7 @@ set -e
 steer() {
 	# Nothing where there is no DSCP to match.
 	# shellcheck disable=SC2086
-	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 1000
+	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 910
 }
 steer eth1
 steer eth2
@@ -81,14 +81,14 @@ steer eth5
 steer eth6
 steer eth7
 steer eth8
-ip rule add pref 901 goto 1200
-ip rule add pref 1000 nop
-ip rule add pref 1000 to 10.0.0.0/16 ipproto udp sport 57344-59391 lookup 1001
-ip rule add pref 1000 to 10.0.0.0/16 ipproto udp sport 59392-61439 lookup 1002
-ip rule add pref 1000 to 10.0.0.0/16 ipproto udp sport 61440-63487 lookup 1003
-ip rule add pref 1000 to 10.0.0.0/16 ipproto udp sport 63488-65534 lookup 1004
-ip rule add pref 1000 to 10.1.0.0/16 ipproto udp sport 57344-59391 lookup 1005
-ip rule add pref 1000 to 10.1.0.0/16 ipproto udp sport 59392-61439 lookup 1006
-ip rule add pref 1000 to 10.1.0.0/16 ipproto udp sport 61440-63487 lookup 1007
-ip rule add pref 1000 to 10.1.0.0/16 ipproto udp sport 63488-65534 lookup 1008
-ip rule add pref 1200 nop
+ip rule add pref 901 goto 940
+ip rule add pref 910 nop
+ip rule add pref 910 to 10.0.0.0/16 ipproto udp sport 57344-59391 lookup 7001
+ip rule add pref 910 to 10.0.0.0/16 ipproto udp sport 59392-61439 lookup 7002
+ip rule add pref 910 to 10.0.0.0/16 ipproto udp sport 61440-63487 lookup 7003
+ip rule add pref 910 to 10.0.0.0/16 ipproto udp sport 63488-65534 lookup 7004
+ip rule add pref 910 to 10.1.0.0/16 ipproto udp sport 57344-59391 lookup 7005
+ip rule add pref 910 to 10.1.0.0/16 ipproto udp sport 59392-61439 lookup 7006
+ip rule add pref 910 to 10.1.0.0/16 ipproto udp sport 61440-63487 lookup 7007
+ip rule add pref 910 to 10.1.0.0/16 ipproto udp sport 63488-65534 lookup 7008
+ip rule add pref 940 nop

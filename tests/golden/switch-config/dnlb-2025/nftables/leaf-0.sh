@@ -12,8 +12,8 @@
 #   63488-65535 over eth62 to spine-1
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
-#   tables 1001 to 1008 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 900, marks 1 to 8 and
+#   tables 7001 to 7008 that nothing else uses
 # Load:
 #   sh leaf-0.sh          (as root, beside leaf-0.nft; may be repeated, as after a restart)
 #   sh leaf-0.sh routes   (after a link came back: the kernel has dropped its route)
@@ -35,14 +35,14 @@ over() {
 }
 
 routes() {
-	over eth51 100.98.0.10 1001
-	over eth52 100.98.0.14 1002
-	over eth53 100.98.0.18 1003
-	over eth54 100.98.0.22 1004
-	over eth59 100.98.0.42 1005
-	over eth60 100.98.0.46 1006
-	over eth61 100.98.0.50 1007
-	over eth62 100.98.0.54 1008
+	over eth51 100.98.0.10 7001
+	over eth52 100.98.0.14 7002
+	over eth53 100.98.0.18 7003
+	over eth54 100.98.0.22 7004
+	over eth59 100.98.0.42 7005
+	over eth60 100.98.0.46 7006
+	over eth61 100.98.0.50 7007
+	over eth62 100.98.0.54 7008
 }
 
 if [ "$1" = routes ]; then
@@ -50,15 +50,15 @@ if [ "$1" = routes ]; then
 	exit
 fi
 
-while ip rule del pref 1000 2>/dev/null; do :; done
+while ip rule del pref 900 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 1001
-ip rule add pref 1000 fwmark 2 lookup 1002
-ip rule add pref 1000 fwmark 3 lookup 1003
-ip rule add pref 1000 fwmark 4 lookup 1004
-ip rule add pref 1000 fwmark 5 lookup 1005
-ip rule add pref 1000 fwmark 6 lookup 1006
-ip rule add pref 1000 fwmark 7 lookup 1007
-ip rule add pref 1000 fwmark 8 lookup 1008
+ip rule add pref 900 fwmark 1 lookup 7001
+ip rule add pref 900 fwmark 2 lookup 7002
+ip rule add pref 900 fwmark 3 lookup 7003
+ip rule add pref 900 fwmark 4 lookup 7004
+ip rule add pref 900 fwmark 5 lookup 7005
+ip rule add pref 900 fwmark 6 lookup 7006
+ip rule add pref 900 fwmark 7 lookup 7007
+ip rule add pref 900 fwmark 8 lookup 7008
 nft -f "$(dirname "$0")/leaf-0.nft"

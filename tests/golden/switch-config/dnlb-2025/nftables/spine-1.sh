@@ -12,8 +12,8 @@
 #   63488-65535 over eth8 down to leaf-1
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
-#   tables 1001 to 1008 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 900, marks 1 to 8 and
+#   tables 7001 to 7008 that nothing else uses
 # Load:
 #   sh spine-1.sh          (as root, beside spine-1.nft; may be repeated, as after a restart)
 #   sh spine-1.sh routes   (after a link came back: the kernel has dropped its route)
@@ -35,14 +35,14 @@ over() {
 }
 
 routes() {
-	over eth1 100.98.0.41 1001
-	over eth2 100.98.0.45 1002
-	over eth3 100.98.0.49 1003
-	over eth4 100.98.0.53 1004
-	over eth5 100.98.1.41 1005
-	over eth6 100.98.1.45 1006
-	over eth7 100.98.1.49 1007
-	over eth8 100.98.1.53 1008
+	over eth1 100.98.0.41 7001
+	over eth2 100.98.0.45 7002
+	over eth3 100.98.0.49 7003
+	over eth4 100.98.0.53 7004
+	over eth5 100.98.1.41 7005
+	over eth6 100.98.1.45 7006
+	over eth7 100.98.1.49 7007
+	over eth8 100.98.1.53 7008
 }
 
 if [ "$1" = routes ]; then
@@ -50,15 +50,15 @@ if [ "$1" = routes ]; then
 	exit
 fi
 
-while ip rule del pref 1000 2>/dev/null; do :; done
+while ip rule del pref 900 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 1001
-ip rule add pref 1000 fwmark 2 lookup 1002
-ip rule add pref 1000 fwmark 3 lookup 1003
-ip rule add pref 1000 fwmark 4 lookup 1004
-ip rule add pref 1000 fwmark 5 lookup 1005
-ip rule add pref 1000 fwmark 6 lookup 1006
-ip rule add pref 1000 fwmark 7 lookup 1007
-ip rule add pref 1000 fwmark 8 lookup 1008
+ip rule add pref 900 fwmark 1 lookup 7001
+ip rule add pref 900 fwmark 2 lookup 7002
+ip rule add pref 900 fwmark 3 lookup 7003
+ip rule add pref 900 fwmark 4 lookup 7004
+ip rule add pref 900 fwmark 5 lookup 7005
+ip rule add pref 900 fwmark 6 lookup 7006
+ip rule add pref 900 fwmark 7 lookup 7007
+ip rule add pref 900 fwmark 8 lookup 7008
 nft -f "$(dirname "$0")/spine-1.nft"

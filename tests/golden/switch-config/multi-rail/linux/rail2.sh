@@ -8,8 +8,8 @@
 #   61440-65535 over eth12 to spine-3
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   1001 to 1004 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 940 and tables
+#   7001 to 7004 that nothing else uses
 # Load:
 #   sh rail2.sh          (as root; may be repeated, as after a restart)
 #   sh rail2.sh routes   (after a link came back: the kernel has dropped its route)
@@ -21,7 +21,7 @@
 #   ip monitor link | while read -r _; do sh rail2.sh routes; done
 # Check:
 #   ip -s link show dev PORT: bytes equal on all links above
-#   ip rule; ip route show table 1001: empty means hashed
+#   ip rule; ip route show table 7001: empty means hashed
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
@@ -33,14 +33,14 @@ over() {
 }
 
 routes() {
-	over eth9 100.64.0.17 1001
-	over eth10 100.64.0.19 1002
-	over eth11 100.64.0.21 1003
-	over eth12 100.64.0.23 1004
+	over eth9 100.64.0.17 7001
+	over eth10 100.64.0.19 7002
+	over eth11 100.64.0.21 7003
+	over eth12 100.64.0.23 7004
 }
 
 forget() {
-	for pref in 900 901 1000 1050 1100 1200; do
+	for pref in 900 901 910 920 930 940; do
 		while ip rule del pref "$pref" 2>/dev/null; do :; done
 	done
 }
@@ -63,7 +63,7 @@ set -e
 steer() {
 	# Nothing where there is no DSCP to match.
 	# shellcheck disable=SC2086
-	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 1000
+	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 910
 }
 steer eth1
 steer eth2
@@ -73,11 +73,11 @@ steer eth5
 steer eth6
 steer eth7
 steer eth8
-ip rule add pref 901 goto 1200
-ip rule add pref 1000 nop
-ip rule add pref 1050 to 10.102.0.0/24 lookup main
-ip rule add pref 1100 ipproto udp sport 49152-53247 lookup 1001
-ip rule add pref 1100 ipproto udp sport 53248-57343 lookup 1002
-ip rule add pref 1100 ipproto udp sport 57344-61439 lookup 1003
-ip rule add pref 1100 ipproto udp sport 61440-65534 lookup 1004
-ip rule add pref 1200 nop
+ip rule add pref 901 goto 940
+ip rule add pref 910 nop
+ip rule add pref 920 to 10.102.0.0/24 lookup main
+ip rule add pref 930 ipproto udp sport 49152-53247 lookup 7001
+ip rule add pref 930 ipproto udp sport 53248-57343 lookup 7002
+ip rule add pref 930 ipproto udp sport 57344-61439 lookup 7003
+ip rule add pref 930 ipproto udp sport 61440-65534 lookup 7004
+ip rule add pref 940 nop

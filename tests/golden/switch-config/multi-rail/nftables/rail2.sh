@@ -8,8 +8,8 @@
 #   61440-65535 over eth12 to spine-3
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 4 and
-#   tables 1001 to 1004 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 900, marks 1 to 4 and
+#   tables 7001 to 7004 that nothing else uses
 # Load:
 #   sh rail2.sh          (as root, beside rail2.nft; may be repeated, as after a restart)
 #   sh rail2.sh routes   (after a link came back: the kernel has dropped its route)
@@ -31,10 +31,10 @@ over() {
 }
 
 routes() {
-	over eth9 100.64.0.17 1001
-	over eth10 100.64.0.19 1002
-	over eth11 100.64.0.21 1003
-	over eth12 100.64.0.23 1004
+	over eth9 100.64.0.17 7001
+	over eth10 100.64.0.19 7002
+	over eth11 100.64.0.21 7003
+	over eth12 100.64.0.23 7004
 }
 
 if [ "$1" = routes ]; then
@@ -42,11 +42,11 @@ if [ "$1" = routes ]; then
 	exit
 fi
 
-while ip rule del pref 1000 2>/dev/null; do :; done
+while ip rule del pref 900 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 1001
-ip rule add pref 1000 fwmark 2 lookup 1002
-ip rule add pref 1000 fwmark 3 lookup 1003
-ip rule add pref 1000 fwmark 4 lookup 1004
+ip rule add pref 900 fwmark 1 lookup 7001
+ip rule add pref 900 fwmark 2 lookup 7002
+ip rule add pref 900 fwmark 3 lookup 7003
+ip rule add pref 900 fwmark 4 lookup 7004
 nft -f "$(dirname "$0")/rail2.nft"

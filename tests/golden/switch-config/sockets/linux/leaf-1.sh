@@ -8,8 +8,8 @@
 #   65535-65535 hashed: this is left over
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   1001 to 1003 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 940 and tables
+#   7001 to 7003 that nothing else uses
 # Load:
 #   sh leaf-1.sh          (as root; may be repeated, as after a restart)
 #   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
@@ -21,7 +21,7 @@
 #   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
 # Check:
 #   ip -s link show dev PORT: bytes equal on all links above
-#   ip rule; ip route show table 1001: empty means hashed
+#   ip rule; ip route show table 7001: empty means hashed
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
@@ -33,13 +33,13 @@ over() {
 }
 
 routes() {
-	over eth3 100.64.0.7 1001
-	over eth4 100.64.0.9 1002
-	over eth5 100.64.0.11 1003
+	over eth3 100.64.0.7 7001
+	over eth4 100.64.0.9 7002
+	over eth5 100.64.0.11 7003
 }
 
 forget() {
-	for pref in 900 901 1000 1050 1100 1200; do
+	for pref in 900 901 910 920 930 940; do
 		while ip rule del pref "$pref" 2>/dev/null; do :; done
 	done
 }
@@ -62,14 +62,14 @@ set -e
 steer() {
 	# Nothing where there is no DSCP to match.
 	# shellcheck disable=SC2086
-	ip rule add pref 900 iif "$1" ipproto tcp dport 7000-7015 $dscp goto 1000
+	ip rule add pref 900 iif "$1" ipproto tcp dport 7000-7015 $dscp goto 910
 }
 steer eth1
 steer eth2
-ip rule add pref 901 goto 1200
-ip rule add pref 1000 nop
-ip rule add pref 1050 to 10.1.0.0/16 lookup main
-ip rule add pref 1100 ipproto tcp sport 49152-54612 lookup 1001
-ip rule add pref 1100 ipproto tcp sport 54613-60073 lookup 1002
-ip rule add pref 1100 ipproto tcp sport 60074-65534 lookup 1003
-ip rule add pref 1200 nop
+ip rule add pref 901 goto 940
+ip rule add pref 910 nop
+ip rule add pref 920 to 10.1.0.0/16 lookup main
+ip rule add pref 930 ipproto tcp sport 49152-54612 lookup 7001
+ip rule add pref 930 ipproto tcp sport 54613-60073 lookup 7002
+ip rule add pref 930 ipproto tcp sport 60074-65534 lookup 7003
+ip rule add pref 940 nop

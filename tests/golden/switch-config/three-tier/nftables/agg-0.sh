@@ -10,8 +10,8 @@
 #   53248-57343 over eth4 down to leaf-1
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 6 and
-#   tables 1001 to 1006 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 900, marks 1 to 6 and
+#   tables 7001 to 7006 that nothing else uses
 # Load:
 #   sh agg-0.sh          (as root, beside agg-0.nft; may be repeated, as after a restart)
 #   sh agg-0.sh routes   (after a link came back: the kernel has dropped its route)
@@ -33,12 +33,12 @@ over() {
 }
 
 routes() {
-	over eth5 100.64.0.33 1001
-	over eth6 100.64.0.35 1002
-	over eth1 100.64.0.0 1003
-	over eth2 100.64.0.2 1004
-	over eth3 100.64.0.8 1005
-	over eth4 100.64.0.10 1006
+	over eth5 100.64.0.33 7001
+	over eth6 100.64.0.35 7002
+	over eth1 100.64.0.0 7003
+	over eth2 100.64.0.2 7004
+	over eth3 100.64.0.8 7005
+	over eth4 100.64.0.10 7006
 }
 
 if [ "$1" = routes ]; then
@@ -46,13 +46,13 @@ if [ "$1" = routes ]; then
 	exit
 fi
 
-while ip rule del pref 1000 2>/dev/null; do :; done
+while ip rule del pref 900 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 1001
-ip rule add pref 1000 fwmark 2 lookup 1002
-ip rule add pref 1000 fwmark 3 lookup 1003
-ip rule add pref 1000 fwmark 4 lookup 1004
-ip rule add pref 1000 fwmark 5 lookup 1005
-ip rule add pref 1000 fwmark 6 lookup 1006
+ip rule add pref 900 fwmark 1 lookup 7001
+ip rule add pref 900 fwmark 2 lookup 7002
+ip rule add pref 900 fwmark 3 lookup 7003
+ip rule add pref 900 fwmark 4 lookup 7004
+ip rule add pref 900 fwmark 5 lookup 7005
+ip rule add pref 900 fwmark 6 lookup 7006
 nft -f "$(dirname "$0")/agg-0.nft"

@@ -8,8 +8,8 @@
 #   61440-65535 over eth8 to agg-1 (down: no rule, hashed)
 # Requires:
 #   routes to all racks over all links in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 4 and
-#   tables 1001 to 1004 that nothing else uses
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 900, marks 1 to 4 and
+#   tables 7001 to 7004 that nothing else uses
 # Load:
 #   sh leaf-1.sh          (as root, beside leaf-1.nft; may be repeated, as after a restart)
 #   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
@@ -31,9 +31,9 @@ over() {
 }
 
 routes() {
-	over eth5 100.64.0.9 1001
-	over eth6 100.64.0.11 1002
-	over eth7 100.64.0.13 1003
+	over eth5 100.64.0.9 7001
+	over eth6 100.64.0.11 7002
+	over eth7 100.64.0.13 7003
 }
 
 if [ "$1" = routes ]; then
@@ -41,10 +41,10 @@ if [ "$1" = routes ]; then
 	exit
 fi
 
-while ip rule del pref 1000 2>/dev/null; do :; done
+while ip rule del pref 900 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 1001
-ip rule add pref 1000 fwmark 2 lookup 1002
-ip rule add pref 1000 fwmark 3 lookup 1003
+ip rule add pref 900 fwmark 1 lookup 7001
+ip rule add pref 900 fwmark 2 lookup 7002
+ip rule add pref 900 fwmark 3 lookup 7003
 nft -f "$(dirname "$0")/leaf-1.nft"
