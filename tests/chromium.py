@@ -118,6 +118,8 @@ class Browser:
     def open(self, address: str) -> None:
         """Go to a page."""
         self.command("Page.navigate", url="about:blank")
+        # The page before would answer for the next one.
+        self.wait_for("location.href === 'about:blank'")
         self.command("Page.navigate", url=address)
 
     def evaluate(self, expression: str) -> Any:

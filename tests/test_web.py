@@ -24,7 +24,7 @@ SMALL = (
     "&collective=all-reduce:algorithm=recursive-doubling,size=1MB"
 )
 DEAD = (
-    "&failure=dead:kind=down,start=20us,detect=100us,tier=leaf-up,count=1,groups=[0]"
+    "&failure=dead:kind=down,start=20us,detect=100us,tier=leaf-up,count=1,groups=[0,1]"
     "&schemes=ecmp,spray,ethereal,twill&seed=7"
 )
 FAT_TREE = (
@@ -176,6 +176,26 @@ def test_a_link_holds_the_whole_scenario(page: Path, tab: Browser) -> None:
     other = open_page(tab, page, tab.evaluate("location.hash").removeprefix("#"))
     assert other["toml"] == by_hand
     assert other["runs"] != first["runs"]
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        (SMALL.split("&")[0] + "&colle", "colle is not known"),
+        (SMALL.split("&")[0], "there is no job in it"),
+        (SMALL + "&failure=boom", "failure boom is not known"),
+        ("toml=cut", "its file is damaged"),
+    ],
+)
+def test_a_link_that_cannot_be_read_runs_nothing(
+    page: Path, tab: Browser, link: str, why: str
+) -> None:
+    """What the page begins with would pass for what the link says."""
+    tab.open(f"{page.as_uri()}#{link}")
+    tab.wait_for("['refused', 'done'].includes(window.weft?.state)")
+    error = tab.evaluate("document.querySelector('#error').textContent")
+    assert error.startswith(f"The link cannot be read: {why}.")
+    assert tab.evaluate("[weft.runs.length, location.hash]") == [0, f"#{link}"]
 
 
 def test_mistakes_are_said_in_one_line(

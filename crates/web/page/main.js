@@ -273,10 +273,7 @@ function connect() {
     simulate();
   };
   $("stop").onclick = () => {
-    turn++;
-    stop();
-    busy(false);
-    results.state = "stopped";
+    halt("stopped");
     note("stopped");
   };
   $("file").oninput = () => {
@@ -312,7 +309,7 @@ function connect() {
     for (const one of shown.drawings) one.forget?.();
     draw();
   };
-  onhashchange = () => open_link().then(simulate);
+  onhashchange = open_link;
 }
 
 function example({ words, ...own }) {
@@ -329,15 +326,29 @@ function example({ words, ...own }) {
   });
 }
 
-/** What the link says, else what the page begins with. */
+/** Runs what the link says, else what the page begins with. A link that cannot be read runs nothing: what was run in
+ * its place would pass for what it says. */
 async function open_link() {
+  let fault = null;
   try {
     scenario = (await from_hash(location.hash)) ?? structuredClone(FIRST);
   } catch (error) {
     scenario = structuredClone(FIRST);
-    say(`The link cannot be read: ${error.message}`);
+    fault = error.message;
   }
   show_scenario();
+  if (fault === null) return simulate();
+  halt("refused");
+  note("");
+  say(`The link cannot be read: ${fault}. Copy all of it again, or fill in the form.`);
+}
+
+/** Ends what is under way. */
+function halt(state) {
+  turn++;
+  stop();
+  busy(false);
+  results.state = state;
 }
 
 async function begin() {
@@ -346,7 +357,6 @@ async function begin() {
   $("version").textContent = answer.version;
   connect();
   await open_link();
-  await simulate();
 }
 
 begin().catch((error) => {

@@ -106,18 +106,20 @@ export async function to_hash(scenario) {
   return parts.join("&");
 }
 
-/** The scenario of a link; null if there is none in it. Throws what is wrong with it. */
+const KINDS = ["collective", "pattern", "model"];
+const PARTS = ["fabric", ...KINDS, "schemes", "failure", "seed", "toml"];
+
+/** The scenario of a link; null if it is none. Throws what is wrong with it. */
 export async function from_hash(hash) {
-  const parts = new Map();
-  for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
-    const at = part.indexOf("=");
-    parts.set(part.slice(0, at), part.slice(at + 1));
-  }
+  const parts = new Map(hash.replace(/^#/, "").split("&").filter(Boolean).map(halves("=")));
+  if (!parts.size) return null;
+  for (const name of parts.keys()) if (!PARTS.includes(name)) throw new Error(`${name} is not known`);
   if (parts.has("toml")) return { text: await unpacked(parts.get("toml")) };
-  const kind = ["collective", "pattern", "model"].find((one) => parts.has(one));
-  if (!parts.has("fabric") || !kind) return null;
+  const kind = KINDS.find((one) => parts.has(one));
+  if (!parts.has("fabric")) throw new Error("there is no fabric in it");
+  if (!kind) throw new Error("there is no job in it");
   const failure = parts.has("failure") ? long(parts.get("failure")) : { name: "none", keys: {} };
-  if (!(failure.name in FAILURES)) throw new Error(`link: failure ${failure.name} is not known`);
+  if (!(failure.name in FAILURES)) throw new Error(`failure ${failure.name} is not known`);
   const schemes = (parts.get("schemes") ?? "").split(",").filter(Boolean).map(decodeURIComponent);
   return {
     fabric: long(parts.get("fabric")),
@@ -128,6 +130,12 @@ export async function from_hash(hash) {
   };
 }
 
+/** What cuts a text in two at the first `mark`. */
+const halves = (mark) => (text) => {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + mark.length)];
+};
+
 /** `name:key=value,...`, as on the command line. */
 function short({ name, keys }) {
   const pairs = Object.entries(keys).map(([key, value]) => `${escaped(key)}=${escaped(value)}`);
@@ -135,12 +143,10 @@ function short({ name, keys }) {
 }
 
 function long(text) {
-  const [name, rest = ""] = text.split(":", 2);
-  const pairs = rest
-    .split(",")
-    .filter(Boolean)
-    .map((pair) => pair.split("=", 2));
-  const keys = pairs.map(([key, value = ""]) => [key, value].map(decodeURIComponent));
+  const [name, rest] = halves(":")(text);
+  // Lists have commas of their own.
+  const pairs = rest.split(/,(?![^[]*\])/).filter(Boolean).map(halves("="));
+  const keys = pairs.map((pair) => pair.map(decodeURIComponent));
   return { name: decodeURIComponent(name), keys: Object.fromEntries(keys) };
 }
 
@@ -157,10 +163,13 @@ async function packed(text) {
 }
 
 async function unpacked(letters) {
-  const plain = atob(letters.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(plain, (letter) => letter.charCodeAt(0));
-  const text = await through(new DecompressionStream("deflate-raw"), bytes);
-  return new TextDecoder().decode(text);
+  try {
+    const plain = atob(letters.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(plain, (letter) => letter.charCodeAt(0));
+    return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
+  } catch {
+    throw new Error("its file is damaged");
+  }
 }
 
 /** What comes out of a stream that bytes go into. */
