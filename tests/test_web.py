@@ -80,6 +80,20 @@ def open_page(tab: Browser, page: Path, scenario: str = "") -> dict[str, Any]:
     return found
 
 
+def run_file(tab: Browser, text: str) -> None:
+    """Run an experiment file that is written by hand; its end is to be waited for."""
+    tab.evaluate(f"""(() => {{
+      document.querySelector("#file").value = {json.dumps(text)};
+      document.querySelector("#file").dispatchEvent(new Event("input"));
+      document.querySelector("#run").click();
+    }})()""")
+
+
+def shown(tab: Browser, place: str) -> str:
+    """What a reader sees there; nothing of what is hidden."""
+    return str(tab.evaluate(f"document.querySelector({json.dumps(place)}).innerText"))
+
+
 def by_command_line(weft: Weft, folder: Path, toml: str) -> tuple[list[dict[str, Any]], set[str]]:
     """The rows of `weft run` on a file, and the keys of its results."""
     (folder / "scenario.toml").write_text(toml)
@@ -167,15 +181,25 @@ def test_a_link_holds_the_whole_scenario(page: Path, tab: Browser) -> None:
     again = open_page(tab, page, tab.evaluate("location.hash").removeprefix("#"))
     assert again == first
     by_hand = first["toml"].replace('"1MB"', '"500KB"')
-    tab.evaluate(f"""(() => {{
-      document.querySelector("#file").value = {json.dumps(by_hand)};
-      document.querySelector("#file").dispatchEvent(new Event("input"));
-      document.querySelector("#run").click();
-    }})()""")
+    run_file(tab, by_hand)
     tab.wait_for(f"weft.state === 'done' && weft.toml === {json.dumps(by_hand)}")
     other = open_page(tab, page, tab.evaluate("location.hash").removeprefix("#"))
     assert other["toml"] == by_hand
     assert other["runs"] != first["runs"]
+
+
+def test_runs_have_bounds_of_their_own(page: Path, tab: Browser) -> None:
+    """A bound for all is said where it is one for all."""
+    open_page(tab, page, SMALL)
+    assert shown(tab, "#bound").startswith("The bound is ")
+    toml = tab.evaluate("weft.toml")
+    run_file(tab, toml + '"workload.size" = ["1MB", "64KB"]\n')
+    tab.wait_for("weft.state === 'done' && weft.runs.length === 6")
+    assert shown(tab, "#bound").startswith("Each run has a bound of its own, ")
+    run_file(tab, toml + '[failures.dead]\nlinks = ["host-0 -> leaf-0"]\nkind = "down"\n')
+    tab.wait_for("weft.state === 'done' && weft.runs.every(({ refusal }) => refusal)")
+    assert [shown(tab, "#bound"), shown(tab, "#note")] == ["", "no run finished"]
+    assert tab.evaluate("document.querySelector('canvas').clientWidth") == 0
 
 
 @pytest.mark.parametrize(
@@ -193,8 +217,7 @@ def test_a_link_that_cannot_be_read_runs_nothing(
     """What the page begins with would pass for what the link says."""
     tab.open(f"{page.as_uri()}#{link}")
     tab.wait_for("['refused', 'done'].includes(window.weft?.state)")
-    error = tab.evaluate("document.querySelector('#error').textContent")
-    assert error.startswith(f"The link cannot be read: {why}.")
+    assert shown(tab, "#error").startswith(f"The link cannot be read: {why}.")
     assert tab.evaluate("[weft.runs.length, location.hash]") == [0, f"#{link}"]
 
 
@@ -205,7 +228,7 @@ def test_mistakes_are_said_in_one_line(
     wrong = SMALL.replace("leaves=4", "leaves=zero")
     tab.open(f"{page.as_uri()}#{wrong}")
     tab.wait_for("window.weft?.state === 'refused'")
-    line = tab.evaluate("document.querySelector('#error').textContent")
+    line = shown(tab, "#error")
     (tmp_path / "wrong.toml").write_text(tab.evaluate("document.querySelector('#file').value"))
     done = weft("run", "wrong.toml")
     assert done.returncode == 2

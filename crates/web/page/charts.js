@@ -188,31 +188,35 @@ export function flow_lines(run) {
   );
 }
 
-/** The share of flows that have finished, of all runs, and the time before which none can end. */
+/** The share of flows that have finished, of all runs, and the time before which none can end, if it is one for all. */
 export function finish_lines(runs, bound) {
   return chart(
     "finishes",
     "The share of flows that have finished, of every scheme",
     (context, frame, look) => {
       value_axis(context, frame, look, 1, (share) => `${share * 100} %`);
-      const x = frame.x(bound);
-      context.fillStyle = look.text;
-      context.setLineDash([3, 3]);
-      context.strokeStyle = look.text;
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(x, frame.top);
-      context.lineTo(x, frame.top + frame.height);
-      context.stroke();
-      context.font = "11px system-ui, sans-serif";
-      context.textBaseline = "bottom";
-      const right = x > frame.left + frame.width / 2;
-      context.textAlign = right ? "right" : "left";
-      context.fillText("the bound", x + (right ? -4 : 4), frame.top + frame.height - 3);
+      if (bound) bound_line(context, frame, look, bound);
       runs.forEach((run, number) => finish_line(context, frame, look, run, number));
     },
     true,
   );
+}
+
+function bound_line(context, frame, look, bound) {
+  const x = frame.x(bound);
+  context.fillStyle = look.text;
+  context.setLineDash([3, 3]);
+  context.strokeStyle = look.text;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(x, frame.top);
+  context.lineTo(x, frame.top + frame.height);
+  context.stroke();
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "bottom";
+  const right = x > frame.left + frame.width / 2;
+  context.textAlign = right ? "right" : "left";
+  context.fillText("the bound", x + (right ? -4 : 4), frame.top + frame.height - 3);
 }
 
 function finish_line(context, frame, look, run, number) {

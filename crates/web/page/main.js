@@ -12,7 +12,7 @@ import { table } from "weft/table";
 
 const $ = (id) => document.getElementById(id);
 /** What is shown: finished runs, their drawings, the time. */
-const shown = { runs: [], drawings: [], span: 1, time: 0, playing: false, look: theme(), bound: 0 };
+const shown = { runs: [], drawings: [], span: 1, time: 0, playing: false, look: theme(), bounds: [] };
 let scenario = structuredClone(FIRST);
 /** What the form said before a file was written by hand. */
 let by_form = scenario;
@@ -34,7 +34,7 @@ async function simulate() {
   say("");
   try {
     history.replaceState(null, "", `#${await to_hash(scenario)}`);
-    const { file, found, least } = await results_of(mine);
+    const { file, found } = await results_of(mine);
     if (mine !== turn) return;
     $("file").value = results.toml = file;
     results.runs = found.map(({ label, key, text = null, refusal = null }) => ({
@@ -43,9 +43,13 @@ async function simulate() {
       row: text,
       refusal,
     }));
-    show(found, least.bound_s);
-    const took = found.map(({ ms }) => ms ?? 0);
-    note(`${found.length} runs in ${in_words(Math.max(...took) / 1e3)} each at most, in this browser`);
+    show(found);
+    const took = found.filter(({ ms }) => ms).map(({ ms }) => ms / 1e3);
+    note(
+      took.length
+        ? `${in_runs(took.length)} in ${in_words(Math.max(...took))} each at most, in this browser`
+        : "no run finished",
+    );
     results.state = "done";
   } catch (error) {
     if (mine !== turn) return;
@@ -61,10 +65,10 @@ async function simulate() {
 async function results_of(mine) {
   for (let factor = 1; ; factor *= COARSER) {
     const { file, listed, least } = await plan(factor);
-    if (mine === turn) note(`${listed.length} runs of ${count(least.packet_hops)} packet-hops at least …`);
+    if (mine === turn) note(`${in_runs(listed.length)}, the first of ${count(least.packet_hops)} packet-hops at least …`);
     const found = await Promise.all(told_apart(listed).map((one) => result(one)));
     const too_many = found.some(({ wrong }) => wrong === "probe.interval");
-    if (!too_many || scenario.text !== undefined || mine !== turn) return { file, found, least };
+    if (!too_many || scenario.text !== undefined || mine !== turn) return { file, found };
   }
 }
 
@@ -100,16 +104,15 @@ async function result(one) {
   }
 }
 
-function show(runs, bound) {
+function show(runs) {
   const there = runs.filter(({ row }) => row);
-  Object.assign(shown, { runs: there, bound, time: 0 });
+  const bounds = [...new Set(there.map(({ row }) => row.bound_s))];
+  Object.assign(shown, { runs: there, bounds, time: 0 });
   shown.span = span();
   const longest = there.reduce((most, run) => Math.max(most, run.longest), 0);
   Object.assign(shown, { longest, drawings: [] });
   $("table").replaceChildren(table(runs, (run) => (run.row ? swatch(there.indexOf(run)) : null)));
-  $("bound").textContent = bound
-    ? `The bound is ${in_words(bound)}: no scheme can be faster on this fabric, with these failures.`
-    : "";
+  $("bound").textContent = in_bounds(bounds);
   const warnings = new Set(there.flatMap((run) => run.warnings));
   const known = [...$("warnings").children].map((line) => line.textContent);
   $("warnings").append(
@@ -117,24 +120,38 @@ function show(runs, bound) {
       .filter((line) => !known.includes(line))
       .map((line) => element("li", { textContent: line })),
   );
-  const compared = finish_lines(there, bound);
+  const compared = finish_lines(there, bounds.length === 1 ? bounds[0] : null);
   shown.drawings.push(compared);
   $("compared").replaceChildren(legend(there.map(({ label }) => label)), compared.canvas);
   $("panels").replaceChildren(...there.map(panel));
-  const columns = there.length > 4 ? Math.ceil(there.length / 2) : there.length || 1;
+  const columns = there.length > 4 ? Math.ceil(there.length / 2) : there.length;
   $("panels").style.setProperty("--columns", columns);
   $("longest").textContent = longest ? bytes(longest) : "none";
   $("results").hidden = false;
+  $("drawn").hidden = !there.length;
+  if (!there.length) return play(false);
   draw();
-  if (there.length && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+  if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   else move(shown.span);
+}
+
+const in_runs = (number) => (number === 1 ? "1 run" : `${count(number)} runs`);
+
+/** What no run can be faster than. */
+function in_bounds(bounds) {
+  if (!bounds.length) return "";
+  const [least, most] = [Math.min(...bounds), Math.max(...bounds)].map(in_words);
+  return bounds.length === 1
+    ? `The bound is ${least}: no scheme can be faster on this fabric, with these failures.`
+    : `Each run has a bound of its own, ${least} to ${most}: no scheme can be faster at what it does.`;
 }
 
 /** How long the time axis is: all runs, or as much as tells the fast ones apart. */
 function span() {
-  const whole = shown.runs.reduce((most, { row }) => Math.max(most, row.cct_s), shown.bound) * 1.02;
+  const bound = Math.max(...shown.bounds);
+  const whole = shown.runs.reduce((most, { row }) => Math.max(most, row.cct_s), bound) * 1.02;
   const factor = Number($("zoom").value);
-  return factor ? Math.min(whole, factor * shown.bound) : whole;
+  return factor ? Math.min(whole, factor * bound) : whole;
 }
 
 /** Everything of one run. */
