@@ -202,6 +202,27 @@ def test_runs_have_bounds_of_their_own(page: Path, tab: Browser) -> None:
     assert tab.evaluate("document.querySelector('canvas').clientWidth") == 0
 
 
+def test_what_was_not_sampled_is_not_drawn(page: Path, tab: Browser) -> None:
+    """An empty frame from 0 to 0 would pass for a queue that is always empty."""
+    open_page(tab, page, SMALL)
+    assert shown(tab, "#warnings") == ""
+    every = tab.evaluate("document.querySelectorAll('article canvas').length")
+    toml = tab.evaluate("weft.toml")
+    probes, rest = (
+        toml[toml.index("[probe]") : toml.index("[sweep]")],
+        toml[toml.index("[sweep]") :],
+    )
+    run_file(tab, toml.replace(probes, ""))
+    tab.wait_for(f"weft.state === 'done' && weft.toml.length === {len(toml) - len(probes)}")
+    assert "under [probe]" in shown(tab, "#warnings")
+    assert tab.evaluate("document.querySelectorAll('article canvas').length") == every * 2 // 4
+    # A file that is refused leaves what there is, and what is said of it.
+    run_file(tab, rest)
+    tab.wait_for("weft.state === 'refused'")
+    assert "under [probe]" in shown(tab, "#warnings")
+    assert shown(tab, "#note") == "What is shown is of the run before."
+
+
 @pytest.mark.parametrize(
     ("link", "why"),
     [

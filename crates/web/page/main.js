@@ -5,7 +5,7 @@ import { finish_lines, flow_lines, queue_legend, queue_lines, uplink_map } from 
 import { fabric_picture } from "weft/fabric";
 import { choices_of, show_form } from "weft/form";
 import { bytes, count, element, theme, time as in_words } from "weft/look";
-import { finished, ready } from "weft/run";
+import { finished, ready, uplinks } from "weft/run";
 import { EXAMPLES } from "weft/examples";
 import { FIRST, from_hash, interval_for, title, to_hash, toml } from "weft/scenario";
 import { table } from "weft/table";
@@ -34,7 +34,7 @@ async function simulate() {
   say("");
   try {
     history.replaceState(null, "", `#${await to_hash(scenario)}`);
-    const { file, found } = await results_of(mine);
+    const { file, found, warnings } = await results_of(mine);
     if (mine !== turn) return;
     $("file").value = results.toml = file;
     results.runs = found.map(({ label, key, text = null, refusal = null }) => ({
@@ -43,7 +43,7 @@ async function simulate() {
       row: text,
       refusal,
     }));
-    show(found);
+    show(found, warnings);
     const took = found.filter(({ ms }) => ms).map(({ ms }) => ms / 1e3);
     note(
       took.length
@@ -53,8 +53,7 @@ async function simulate() {
     results.state = "done";
   } catch (error) {
     if (mine !== turn) return;
-    say(error.message);
-    note("");
+    refuse(error.message);
     results.state = "refused";
     if (!(error instanceof Refusal)) throw error;
   }
@@ -64,11 +63,12 @@ async function simulate() {
 /** The file and what comes of its runs. What takes far longer than the bound is looked at less often. */
 async function results_of(mine) {
   for (let factor = 1; ; factor *= COARSER) {
-    const { file, listed, least } = await plan(factor);
+    const { file, listed, least, warnings } = await plan(factor);
     if (mine === turn) note(`${in_runs(listed.length)}, the first of ${count(least.packet_hops)} packet-hops at least …`);
     const found = await Promise.all(told_apart(listed).map((one) => result(one)));
     const too_many = found.some(({ wrong }) => wrong === "probe.interval");
-    if (!too_many || scenario.text !== undefined || mine !== turn) return { file, found };
+    if (!too_many || scenario.text !== undefined || mine !== turn)
+      return { file, found, warnings };
   }
 }
 
@@ -85,8 +85,7 @@ async function plan(factor = 1) {
     file = toml(scenario, interval);
     ({ answer } = await ask({ ask: "runs", text: file }));
   }
-  $("warnings").replaceChildren(...answer.warnings.map((line) => element("li", { textContent: line })));
-  return { file, listed: answer.runs, least };
+  return { file, listed: answer.runs, least, warnings: answer.warnings };
 }
 
 /** Runs of one label have their seeds in it. */
@@ -104,7 +103,7 @@ async function result(one) {
   }
 }
 
-function show(runs) {
+function show(runs, warnings) {
   const there = runs.filter(({ row }) => row);
   const bounds = [...new Set(there.map(({ row }) => row.bound_s))];
   Object.assign(shown, { runs: there, bounds, time: 0 });
@@ -113,13 +112,10 @@ function show(runs) {
   Object.assign(shown, { longest, drawings: [] });
   $("table").replaceChildren(table(runs, (run) => (run.row ? swatch(there.indexOf(run)) : null)));
   $("bound").textContent = in_bounds(bounds);
-  const warnings = new Set(there.flatMap((run) => run.warnings));
-  const known = [...$("warnings").children].map((line) => line.textContent);
-  $("warnings").append(
-    ...[...warnings]
-      .filter((line) => !known.includes(line))
-      .map((line) => element("li", { textContent: line })),
-  );
+  const unseen = there.some(({ queues, use }) => !some(queues) || !some(use)) ? [UNSEEN] : [];
+  const lines = new Set([...warnings, ...there.flatMap((run) => run.warnings), ...unseen]);
+  $("warnings").replaceChildren(...[...lines].map((line) => element("li", { textContent: line })));
+  $("key").hidden = !there.some(({ queues, use }) => some(queues) || some(use));
   const compared = finish_lines(there, bounds.length === 1 ? bounds[0] : null);
   shown.drawings.push(compared);
   $("compared").replaceChildren(legend(there.map(({ label }) => label)), compared.canvas);
@@ -128,6 +124,7 @@ function show(runs) {
   $("panels").style.setProperty("--columns", columns);
   $("longest").textContent = longest ? bytes(longest) : "none";
   $("results").hidden = false;
+  $("rows").disabled = !there.length;
   $("drawn").hidden = !there.length;
   if (!there.length) return play(false);
   draw();
@@ -154,14 +151,29 @@ function span() {
   return factor ? Math.min(whole, factor * bound) : whole;
 }
 
+const some = (table) => Object.keys(table).length > 0;
+
+/** What to add to a file so that all is drawn. */
+const UNSEEN =
+  "probe: queues, or what links send, were not sampled and are not drawn; " +
+  'write interval = "1us", ports = ["* -> *"] and sent = ["* -> *"] under [probe]';
+
 /** Everything of one run. */
 function panel(run, number) {
   const fabric = fabric_picture(run);
-  const charts = [uplink_map(run), queue_lines(run, shown.longest), flow_lines(run)];
+  const heading = (words) => element("h3", { textContent: words });
+  // Each with its heading; what was not sampled, or is not there, would be an empty frame.
+  const charts = [[heading("Flows, from start to finish; the last 5 % in orange"), flow_lines(run)]];
+  if (some(run.queues)) {
+    const headed = element("div", { className: "headed" }, heading("Longest queue"), legend(queue_legend));
+    charts.unshift([headed, queue_lines(run, shown.longest)]);
+  }
+  if (uplinks(run).some((port) => run.use[port]))
+    charts.unshift([heading("Uplinks, from idle to busy"), uplink_map(run)]);
   const share = element("progress", { max: 1, value: 0 });
   share.setAttribute("aria-label", "flows finished");
   const state = element("span", { className: "state" });
-  shown.drawings.push(...charts, {
+  shown.drawings.push(...charts.map(([, chart]) => chart), {
     draw(look, time) {
       fabric.draw(look, time, shown.longest);
       const part = finished(run, time);
@@ -173,8 +185,6 @@ function panel(run, number) {
     },
     forget() {},
   });
-  const [map, queues, flows] = charts.map(({ canvas }) => canvas);
-  const heading = (words) => element("h3", { textContent: words });
   return element(
     "article",
     {},
@@ -182,12 +192,7 @@ function panel(run, number) {
     share,
     fabric.canvas,
     fabric.shown,
-    heading("Uplinks, from idle to busy"),
-    map,
-    element("div", { className: "headed" }, heading("Longest queue"), legend(queue_legend)),
-    queues,
-    heading("Flows, from start to finish; the last 5 % in orange"),
-    flows,
+    ...charts.flatMap(([head, { canvas }]) => [head, canvas]),
   );
 }
 
@@ -247,6 +252,11 @@ function busy(on) {
 }
 
 const say = (line) => Object.assign($("error"), { textContent: line, hidden: !line });
+/** Why nothing is run. */
+function refuse(line) {
+  say(line);
+  note($("results").hidden ? "" : "What is shown is of the run before.");
+}
 const note = (line) => ($("note").textContent = line);
 
 /** The form or, if the file was written by hand, the file. */
@@ -356,8 +366,7 @@ async function open_link() {
   show_scenario();
   if (fault === null) return simulate();
   halt("refused");
-  note("");
-  say(`The link cannot be read: ${fault}. Copy all of it again, or fill in the form.`);
+  refuse(`The link cannot be read: ${fault}. Copy all of it again, or fill in the form.`);
 }
 
 /** Ends what is under way. */
