@@ -269,6 +269,46 @@ def test_a_run_can_be_stopped_and_begun_again(page: Path, tab: Browser) -> None:
         assert tab.said == []
 
 
+def test_by_keyboard_and_by_ear(page: Path, tab: Browser) -> None:
+    """A form that is built anew keeps the focus and what is open; all has a name of its own."""
+    open_page(tab, page, SMALL)
+    focused = "document.activeElement.ariaLabel ?? document.activeElement.id"
+    tab.evaluate("document.querySelector('fieldset details').open = true")
+    for label in ("Fabric", "Job", "Scheme 2", "Failure"):
+        tab.evaluate(f"""(() => {{
+          const list = document.querySelector("select[aria-label='{label}']");
+          list.focus();
+          list.selectedIndex += 1;
+          list.dispatchEvent(new Event("change"));
+        }})()""")
+        assert tab.evaluate(focused) == label
+    assert tab.evaluate("document.querySelector('fieldset details').open")
+    open_page(tab, page, SMALL)
+    tab.evaluate(
+        "(() => { const run = document.querySelector('#run'); run.focus(); run.click(); })()"
+    )
+    assert tab.evaluate(focused) == "stop"
+    tab.wait_for("weft.state === 'done'")
+    assert tab.evaluate(focused) == "run"
+    names = tab.evaluate("""[...document.querySelectorAll("input, select, canvas, progress")].map(
+      (one) => one.ariaLabel ?? one.labels?.[0]?.textContent)""")
+    assert None not in names
+    drawn = [name for name in names if ": " in name]
+    assert len(set(drawn)) == len(drawn) == 15
+
+
+def test_marks_change_their_colours_with_the_lines(page: Path, tab: Browser) -> None:
+    """When the system turns dark while the page is open."""
+    open_page(tab, page, SMALL)
+    marks = (
+        "[...document.querySelectorAll('.swatch line')].map((one) => one.getAttribute('stroke'))"
+    )
+    light = tab.evaluate(marks)
+    tab.size(1400, 1000, dark=True)
+    tab.wait_for(f"!{marks}.some((colour) => {json.dumps(light)}.includes(colour))", 10)
+    tab.size(1400, 1000)
+
+
 @pytest.mark.parametrize("width", [390, 800, 1400])
 def test_nothing_is_wider_than_the_page(page: Path, tab: Browser, width: int) -> None:
     """On a telephone, too, only the table scrolls, inside itself."""

@@ -31,7 +31,9 @@ const FABRICS = ["leaf-spine", "fat-tree", "rail-only", "dragonfly", "dragonfly+
 /** Puts the fields of `scenario` into `place`; it is changed as they are, and `changed()` is called. */
 export function show_form(place, scenario, choices, changed) {
   const again = () => {
+    const restore = remembered(place);
     show_form(place, scenario, choices, changed);
+    restore();
     changed();
   };
   place.replaceChildren(
@@ -40,6 +42,20 @@ export function show_form(place, scenario, choices, changed) {
     scheme_fields(scenario, choices, changed, again),
     failure_fields(scenario, changed, again),
   );
+}
+
+/** What puts the focus back where it is now once the form is new, and opens what is open. */
+function remembered(place) {
+  const parts = () => [...place.querySelectorAll("fieldset")];
+  const stops = (part) => [...part.querySelectorAll("input, select, button:not([hidden]), summary")];
+  const opened = parts().map((part) => part.querySelector("details")?.open);
+  const number = parts().findIndex((part) => part.contains(document.activeElement));
+  const at = number < 0 ? -1 : stops(parts()[number]).indexOf(document.activeElement);
+  return () => {
+    for (const [part, open] of parts().map((part, at) => [part, opened[at]]))
+      if (open && part.querySelector("details")) part.querySelector("details").open = true;
+    if (at >= 0) (stops(parts()[number])[at] ?? stops(parts()[number]).at(-1)).focus();
+  };
 }
 
 /** Lists of the catalogue by what they choose. */
@@ -72,6 +88,7 @@ function fabric_fields({ fabric }, { fabrics }, changed, again) {
     require(fabric, fabrics.find((one) => one.name === name));
     again();
   });
+  select.ariaLabel = "Fabric";
   return group("Fabric", chosen.summary, select, options(fabric, "fabric", chosen.options, changed));
 }
 

@@ -171,7 +171,9 @@ function panel(run, number) {
   if (uplinks(run).some((port) => run.use[port]))
     charts.unshift([heading("Uplinks, from idle to busy"), uplink_map(run)]);
   const share = element("progress", { max: 1, value: 0 });
-  share.setAttribute("aria-label", "flows finished");
+  share.ariaLabel = `${run.label}: flows finished`;
+  for (const { canvas } of [fabric, ...charts.map(([, chart]) => chart)])
+    canvas.ariaLabel = `${run.label}: ${canvas.ariaLabel}`;
   const state = element("span", { className: "state" });
   shown.drawings.push(...charts.map(([, chart]) => chart), {
     draw(look, time) {
@@ -199,7 +201,7 @@ function panel(run, number) {
 /** A piece of the line that stands for something. */
 function swatch(number) {
   const [colour, dash] = [shown.look.line(number), shown.look.dash(number)];
-  const mark = element("span", { className: "swatch" });
+  const mark = element("span", { className: "swatch", "data-number": number });
   mark.innerHTML = `<svg width="24" height="8" aria-hidden="true"><line x1="0" y1="4" x2="24" y2="4"
     stroke="${colour}" stroke-width="3" stroke-dasharray="${dash.join(" ")}"/></svg>`;
   return mark;
@@ -214,7 +216,7 @@ function legend(names) {
 function draw() {
   for (const one of shown.drawings) one.draw(shown.look, shown.time, shown.span);
   $("time").value = shown.time / shown.span;
-  $("now").textContent = in_words(shown.time);
+  $("now").textContent = $("time").ariaValueText = in_words(shown.time);
 }
 
 function move(time) {
@@ -246,8 +248,12 @@ function step(now) {
 
 function busy(on) {
   results.state = on ? "running" : results.state;
+  const [now, next] = on ? [$("run"), $("stop")] : [$("stop"), $("run")];
+  const focused = document.activeElement === now;
   $("run").disabled = on;
   $("stop").hidden = !on;
+  // What is hidden or disabled loses the focus.
+  if (focused) next.focus();
   document.body.classList.toggle("busy", on);
 }
 
@@ -334,6 +340,7 @@ function connect() {
   matchMedia("(prefers-color-scheme: dark)").onchange = () => {
     shown.look = theme();
     for (const one of shown.drawings) one.forget?.();
+    for (const mark of document.querySelectorAll(".swatch")) mark.replaceWith(swatch(mark.dataset.number));
     draw();
   };
   onhashchange = open_link;
