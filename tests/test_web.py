@@ -250,6 +250,10 @@ def test_mistakes_are_said_in_one_line(
     tab.open(f"{page.as_uri()}#{wrong}")
     tab.wait_for("window.weft?.state === 'refused'")
     line = shown(tab, "#error")
+    # In sight, below a form that is longer than the window.
+    place = "document.querySelector('#error').getBoundingClientRect()"
+    assert tab.evaluate(f"document.querySelector('form').offsetHeight > {place}.bottom")
+    assert tab.evaluate(f"{place}.bottom <= innerHeight")
     (tmp_path / "wrong.toml").write_text(tab.evaluate("document.querySelector('#file').value"))
     done = weft("run", "wrong.toml")
     assert done.returncode == 2
@@ -307,6 +311,29 @@ def test_marks_change_their_colours_with_the_lines(page: Path, tab: Browser) -> 
     tab.size(1400, 1000, dark=True)
     tab.wait_for(f"!{marks}.some((colour) => {json.dumps(light)}.includes(colour))", 10)
     tab.size(1400, 1000)
+
+
+def test_a_long_run_counts_its_seconds(page: Path, tab: Browser) -> None:
+    """Until it is over, or is stopped."""
+    tab.open(f"{page.as_uri()}#fabric=fat-tree:k=32&collective=all-reduce:size=64MB&schemes=ecmp")
+    seconds = "document.querySelector('#elapsed')?.textContent"
+    tab.wait_for(f"{seconds}?.startsWith('2 s so far')")
+    tab.evaluate("document.querySelector('#stop').click()")
+    assert tab.evaluate(seconds) == ""
+
+
+def test_nothing_is_cut_or_covered_on_paper(page: Path, tab: Browser) -> None:
+    """What scrolls or floats on the screen lies over something, or ends, on paper."""
+    open_page(tab, page, SMALL)
+    tab.size(700, 1000)
+    tab.command("Emulation.setEmulatedMedia", media="print")
+    cut = "((one) => one.scrollWidth - one.clientWidth)(document.querySelector('#table'))"
+    floats = "getComputedStyle(document.querySelector('.player')).position"
+    try:
+        assert tab.evaluate(f"[{cut}, {floats}]") == [0, "static"]
+    finally:
+        tab.command("Emulation.setEmulatedMedia", media="")
+        tab.size(1400, 1000)
 
 
 @pytest.mark.parametrize("width", [390, 800, 1400])

@@ -246,7 +246,23 @@ function step(now) {
   requestAnimationFrame(step);
 }
 
+/** Counts the seconds of what runs, where it takes some; not for readers of screens, who are told of its end. */
+let clock = null;
+function count_seconds(on) {
+  clearInterval(clock);
+  $("elapsed").textContent = "";
+  if (!on) return;
+  const began = performance.now();
+  const tell = () => {
+    const seconds = Math.round((performance.now() - began) / 1e3);
+    $("elapsed").textContent =
+      `${in_words(seconds)} so far; a browser does some million packet-hops a second`;
+  };
+  clock = setInterval(tell, 1e3);
+}
+
 function busy(on) {
+  count_seconds(on);
   results.state = on ? "running" : results.state;
   const [now, next] = on ? [$("run"), $("stop")] : [$("stop"), $("run")];
   const focused = document.activeElement === now;
