@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -515,6 +516,18 @@ def test_names_are_shown_as_they_are() -> None:
     rows = [row(STRANGE, 1, 1e-5, **{"workload.size": size}) for size in ("1KB", "2KB", "4KB")]
     (curve, _) = draw_plotly.panel(metrics.completion_times(group(rows)).panels[0])["data"]
     assert "<b>" not in curve["name"] + curve["hovertemplate"]
+
+
+def test_many_names_have_room_side_by_side() -> None:
+    """So many lie over each other aslant, or in several lines."""
+    names = [f"switch-spray-adaptive-{number}" for number in range(43)]
+    bars = metrics.completion_times(group([row(name, 1, 2e-5) for name in names])).panels[0]
+    with rc_context(draw_matplotlib._STYLE):
+        canvas = draw_matplotlib._canvas(Figure("cct", "", "", (bars,)))
+        canvas.draw_without_rendering()
+        boxes = [tick.get_window_extent() for tick in canvas.axes[0].get_xticklabels()]
+    assert len(boxes) == 43
+    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
 
 
 @pytest.mark.parametrize("panels", [0, 1, 3, 4])

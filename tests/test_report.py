@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -194,6 +195,33 @@ def test_the_fabric_keeps_its_size_on_a_telephone(opened: Browser) -> None:
     # A finger scrolls it.
     assert opened.evaluate(f"{place}._fullLayout.dragmode") is False
     assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+OVERLAPS = """(() => {
+  const texts = [...document.querySelectorAll("[data-figure=small-cct] .xtick text")];
+  const boxes = texts.map((one) => one.getBoundingClientRect());
+  const over = boxes.slice(1).filter(({ left }, at) => left < boxes[at].right - 1);
+  return boxes.length && [boxes.length, over.length];
+})()"""
+
+
+@browser
+def test_names_of_many_bars_have_room(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """Those of 36 schemes, on a screen, on a telephone, where they scroll, and on paper."""
+    listed = json.loads(weft("list", "schemes", "--json").stdout)
+    names = [scheme["name"].replace("-N", "-4") for scheme in listed][:36]
+    schemes = ("--schemes", ",".join(names), "--seeds", "1", "-q", "-o", "out")
+    assert weft("run", small, "--set", 'sweep.refused="left-out"', *schemes).returncode == 0
+    with Browser(tmp_path / "profile") as chromium:
+        for width in (1400, 420):
+            chromium.size(width, 900)
+            chromium.open((tmp_path / "out" / "report.html").as_uri())
+            drawn, over = chromium.wait_for(OVERLAPS)
+            assert drawn > 30
+            assert over == 0
+            assert chromium.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        chromium.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert chromium.evaluate(OVERLAPS) == [drawn, 0]
 
 
 def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:

@@ -32,6 +32,8 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
 
 LETTERS = 20
 """Of a line of a name of a bar or row."""
+UPRIGHT_LETTERS = 40
+"""Of a line of a name that stands upright, beside others that have room for one."""
 
 Ends = tuple[float, float]
 # A letter alone is no unit.

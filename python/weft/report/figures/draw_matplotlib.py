@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.report.figures import drawing_matplotlib
-from weft.report.figures.axes import lines_of
+from weft.report.figures.axes import LETTERS, UPRIGHT_LETTERS, lines_of
 from weft.report.figures.drawing_matplotlib import TITLE_LINE, wrapped
 from weft.report.figures.model import (
     BARS,
@@ -206,10 +206,13 @@ def _bars(ax: Axes, plot: Bars) -> None:
         if level is not None:
             ax.hlines(level, i - 0.5, i + 0.5, colors=BOUND.colour, linestyles="--", label=label)
             label = ""
-    lines = [lines_of(name) for name in plot.categories]
+    most = UPRIGHT_LETTERS if plot.upright else LETTERS
+    lines = [lines_of(name, most) for name in plot.categories]
     ax.set_xticks(plot.ticks, ["\n".join(lines[place]) for place in plot.ticks])
     letters = max(len(line) for name in lines for line in name) * len(plot.categories)
-    if letters * _LETTER > 0.75 * ax.bbox.width / ax.figure.dpi:
+    if plot.upright:
+        ax.tick_params(axis="x", labelrotation=90)
+    elif letters * _LETTER > 0.75 * ax.bbox.width / ax.figure.dpi:
         ax.tick_params(axis="x", labelrotation=30)
         for tick in ax.get_xticklabels():
             tick.set_horizontalalignment("right")

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from weft.report.figures import drawing_plotly
-from weft.report.figures.axes import lines_of
+from weft.report.figures.axes import LETTERS, UPRIGHT_LETTERS, lines_of
 from weft.report.figures.model import (
     BARS,
     Axis,
@@ -33,6 +33,8 @@ _MOST_MARKERS = 9
 _ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
 _LETTERS = 100
 """Category names with more letters side by side are rotated, and the plot is higher."""
+_UPRIGHT = 1.4
+"""Width of a name that stands upright, in rem: what has less room scrolls."""
 _LEGEND = 40
 """Letters of a line of a name in a legend: as many as a telephone has room for."""
 
@@ -89,16 +91,19 @@ def _bars(plot: Bars) -> Json:
         data.append(_bound(plot))
     if any(mark for series in plot.series for mark in series.printed):
         data.append(_printed_bars(plot))
+    letters = UPRIGHT_LETTERS if plot.upright else LETTERS
     ticks: Json = {
         "tickvals": plot.ticks,
-        "ticktext": [wrapped(plot.categories[place]) for place in plot.ticks],
+        "ticktext": [wrapped(plot.categories[place], letters) for place in plot.ticks],
         "showgrid": False,
         "zeroline": False,
     }
     aslant = sum(max(map(len, lines_of(name))) for name in plot.categories) > _LETTERS
-    ticks |= {"range": plot.span} | ({"tickangle": -35} if aslant else {})
+    angle = -90 if plot.upright else -35
+    ticks |= {"range": plot.span} | ({"tickangle": angle} if plot.upright or aslant else {})
     layout = {"xaxis": ticks, "barmode": "group", "bargap": 1 - BARS}
-    return {"data": data, "layout": layout, "tall": aslant}
+    width = round(_UPRIGHT * len(plot.ticks)) if plot.upright else None
+    return {"data": data, "layout": layout, "tall": plot.upright or aslant, "width": width}
 
 
 def _bound(plot: Bars) -> Json:

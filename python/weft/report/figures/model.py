@@ -15,6 +15,7 @@ FEW_SIGNS = 60
 """More signs of failures in a drawing are smaller."""
 BARS = 0.8
 """The part of a category that its bars fill."""
+_MOST_ASLANT = 16
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,11 @@ class Bars:
     def ticks(self) -> list[int]:
         """Where categories with a name are."""
         return [place for place, name in enumerate(self.categories) if name]
+
+    @property
+    def upright(self) -> bool:
+        """Whether names stand below their bars: so many would lie over each other aslant."""
+        return len(self.ticks) > _MOST_ASLANT
 
 
 @dataclass(frozen=True)
