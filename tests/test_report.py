@@ -168,6 +168,19 @@ def test_error_bars_are_seen_in_the_dark(opened: Browser) -> None:
 
 
 @browser
+def test_an_axis_has_one_unit(opened: Browser) -> None:
+    """A panel of far smaller values than the others: no prefix before that of the unit."""
+    small = "figures['small-peak-queue'][0]"
+    place = "document.querySelector('[data-figure=small-peak-queue]')"
+    drawn = opened.evaluate(
+        f"{small}.data.forEach(one => one.y = one.y.map(y => y / 1e6));"
+        f"{small}.layout.yaxis.range = [0, 2.6e-4]; draw({place});"
+        f"[...{place}.querySelectorAll('.ytick text')].map(one => one.textContent)"
+    )
+    assert drawn[:2] == ["0", "0.00005"]
+
+
+@browser
 def test_a_long_legend_leaves_the_plot_its_room(opened: Browser) -> None:
     """Twelve schemes on a telephone: the figure gets higher, not the plot lower."""
     opened.size(420, 900)

@@ -243,6 +243,9 @@ def _rounded_cell(value: float | None, log: bool) -> float | None:
 
 def _axis(axis: Axis) -> Json:
     drawn: Json = {"title": {"text": plain(axis.title)}}
+    if axis.title.endswith("]"):
+        # Plotly would write 250µ on an axis in MB.
+        drawn |= {"exponentformat": "none"}
     if axis.log:
         drawn |= {"type": "log"}
     if axis.limits is not None:
