@@ -143,6 +143,9 @@ def test_who_stalled_is_in_all_results(weft: Weft, tmp_path: Path) -> None:
     assert report.count(">stalled (2 of 2 seeds)</td>") == 2
     assert weft("run", "dead.toml", "-o", "none", "-q").returncode == 1
     assert "none: no run has finished, and some stalled; repeat" in weft("report", "none").stderr
+    # What is in a folder from before would pass for results of these.
+    said = weft("run", "dead.toml", "-o", "out", "-q").stderr
+    assert "warning: out has tables of earlier runs only: none of these finished\n" in said
     # What earlier versions wrote.
     path = tmp_path / "out" / "study.json"
     saved = json.loads(path.read_text())

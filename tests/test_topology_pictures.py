@@ -293,6 +293,14 @@ def test_mistakes_take_one_line(weft: Weft, tmp_path: Path, words: list[str], sa
     assert not (tmp_path / "a.svg").exists()
 
 
+def test_runs_that_there_are_end_with_the_last(weft: Weft, small: Path) -> None:
+    """The first few alone would pass for all of them."""
+    words = ("-o", "out", "--seeds", "4", "-q", "--no-report")
+    assert weft("run", small, *words).returncode == 0
+    done = weft("topology", "draw", "out", "-o", "a.svg", "--run", "12")
+    assert done.stderr.endswith("no such run in out; there are 0, 1, 2, 3, 4, 5, 6, ..., 11\n")
+
+
 def test_a_run_that_stalls_has_no_load(weft: Weft, tmp_path: Path) -> None:
     """That is a line on the experiment, and no internal error."""
     (tmp_path / "e.toml").write_text(STALLS)

@@ -120,7 +120,9 @@ def _of_results(directory: Path, overrides: Overrides, run: int | None) -> _Chos
     number = rows[0]["run"] if run is None and rows else run or 0
     row = next((row for row in rows if row["run"] == number), None)
     if row is None:
-        numbers = ", ".join(str(row["run"]) for row in rows[:8]) or "none"
+        all_of_them = [str(row["run"]) for row in rows] or ["none"]
+        some = [*all_of_them[:7], "...", all_of_them[-1]] if len(rows) > 9 else all_of_them
+        numbers = ", ".join(some)
         raise ExperimentError(f"--run {number}: no such run in {directory}; there are {numbers}")
     specs = {
         (one.name, spec["key"]): (one, spec)

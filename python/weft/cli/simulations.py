@@ -196,8 +196,13 @@ def _show_tables(
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options)
-    elif whole.stalled and options.output and not (options.output / store.RUNS).exists():
-        whole.save(options.output)
+    elif whole.stalled and options.output:
+        if (options.output / store.RUNS).exists():
+            note(
+                f"warning: {options.output} has tables of earlier runs only: none of these finished"
+            )
+        else:
+            whole.save(options.output)
     if not (options.json or options.summary):
         with output.printing():
             _print_tables(whole, kept, options.verdict)
