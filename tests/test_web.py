@@ -221,6 +221,9 @@ def test_what_was_not_sampled_is_not_drawn(page: Path, tab: Browser) -> None:
     tab.wait_for("weft.state === 'refused'")
     assert "under [probe]" in shown(tab, "#warnings")
     assert shown(tab, "#note") == "What is shown is of the run before."
+    run_file(tab, 'extends = "other.toml"\n' + toml)
+    tab.wait_for("document.querySelector('#error').textContent.startsWith('extends')")
+    assert shown(tab, "#error").endswith("and use weft run: a page reads no files")
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,8 @@ function require(chosen, { options }) {
 
 /** Fields of the keys of a section: some at once, the others below. */
 function options(chosen, section, all, changed) {
-  const made = all.map((option) => {
+  // There are no files in a page.
+  const made = all.filter(({ key }) => !key.endsWith("_file")).map((option) => {
     const own = option.key.slice(option.key.indexOf(".") + 1);
     const set = (value) => {
       if (value === "") delete chosen.keys[own];

@@ -6,7 +6,7 @@ const times = (factor) => `${digits(factor)} ×`;
 /** Columns: of the row, a heading, how a number is written, what it means, and whether less is better. */
 const COLUMNS = [
   ["cct_s", "completion", time, "until the last receiver has its last byte", "less"],
-  ["slowdown", "over the bound", times, "the bound: no scheme can be faster", "less"],
+  ["slowdown", "slowdown", times, "completion time / bound: no scheme can be below 1", "less"],
   ["busbw_gb_s", "bus bandwidth", (value) => `${digits(value)} GB/s`, "as nccl-tests define it", "more"],
   ["fct_p99_s", "flow, 99 %", time, "99 % of flows took no longer than this", "less"],
   ["peak_queue_bytes", "peak queue", bytes, "of any port at any time", "less"],

@@ -211,7 +211,12 @@ impl Refusal {
 
 impl From<ExperimentError> for Refusal {
     fn from(error: ExperimentError) -> Refusal {
-        Refusal { key: Some(error.key().to_owned()), ..Refusal::of(error.to_string()) }
+        let mut line = error.to_string();
+        // All that is said of files ends so, and a page has none, whatever their path.
+        if line.ends_with(" the path") {
+            line.push_str(", and use weft run: a page reads no files");
+        }
+        Refusal { key: Some(error.key().to_owned()), ..Refusal::of(line) }
     }
 }
 
@@ -294,6 +299,14 @@ mod tests {
         );
         let line = asked(&first_of(&stalled.replace("10ns", "10ms")))["error"]["line"].to_string();
         assert!(line.contains("the run stalled"), "{line}");
+        let other = format!("extends = \"other.toml\"\n{SMALL}");
+        for text in [other, SMALL.replace("pattern = \"permutation\"", "trace = \"a.csv\"")] {
+            let line = asked(&json!({"ask": "runs", "text": text}))["error"]["line"].to_string();
+            assert!(
+                line.ends_with("the path, and use weft run: a page reads no files\""),
+                "{line}"
+            );
+        }
         assert!(asked(&json!({"ask": "nothing"}))["error"]["line"].is_string());
     }
 }
