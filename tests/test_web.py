@@ -316,6 +316,28 @@ def test_marks_change_their_colours_with_the_lines(page: Path, tab: Browser) -> 
     tab.size(1400, 1000)
 
 
+LATE = """(async () => {
+  const { flow_lines } = await import("weft/charts");
+  const finishes = [...Array(20).keys()].map((at) => at + 1);
+  const flows = finishes.map((finish) => ({ start: 0, finish }));
+  const { canvas, draw } = flow_lines({ finishes, flows });
+  document.body.append(canvas);
+  const colours = { soft: "#000", text: "#000", paper: "#fff" };
+  draw({ queue: "#ff0000", ramp: Array(9).fill("#0000ff"), ...colours }, 20, 20);
+  const { data } = canvas.getContext("2d").getImageData(60, 0, 1, canvas.height);
+  canvas.remove();
+  const rows = [...Array(canvas.height).keys()];
+  const red = rows.map((y) => data[4 * y] > 200 && data[4 * y + 2] < 50);
+  return red.filter((one, y) => one && !red[y - 1]).length;
+})()"""
+
+
+def test_one_of_twenty_flows_is_late(page: Path, tab: Browser) -> None:
+    """What is later than 95 % of all is a flow of twenty, not none."""
+    open_page(tab, page, SMALL)
+    assert tab.evaluate(LATE) == 1
+
+
 def test_a_long_run_counts_its_seconds(page: Path, tab: Browser) -> None:
     """Until it is over, or is stopped."""
     tab.open(f"{page.as_uri()}#fabric=fat-tree:k=32&collective=all-reduce:size=64MB&schemes=ecmp")

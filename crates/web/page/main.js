@@ -163,7 +163,7 @@ function panel(run, number) {
   const fabric = fabric_picture(run);
   const heading = (words) => element("h3", { textContent: words });
   // Each with its heading; what was not sampled, or is not there, would be an empty frame.
-  const charts = [[heading("Flows, from start to finish; the last 5 % in orange"), flow_lines(run)]];
+  const charts = [[heading("Flows, from start to finish; those later than 95 % in orange"), flow_lines(run)]];
   if (some(run.queues)) {
     const headed = element("div", { className: "headed" }, heading("Longest queue"), legend(queue_legend));
     charts.unshift([headed, queue_lines(run, shown.longest)]);
