@@ -1,8 +1,9 @@
 /* RDMA devices in the place of libibverbs: one process, reliable connections, all carried out as it is
- * posted. Device fake_N has the addresses 127.0.N.1 to 127.0.N.4. Memory is known to the protection domain that
- * it was registered with, and to no other. Memory that is registered as a DMA-BUF is like that of a GPU behind
- * a bus: a device names it by an address at which the processor finds nothing, and what a device has written
- * to it is there only after that device has read it.
+ * posted. A queue pair that fails flushes what it has, as real ones do; queues have the room that was asked
+ * for, and states come in their order. Device fake_N has the addresses 127.0.N.1 to 127.0.N.4. Memory is known
+ * to the protection domain that it was registered with, and to no other. Memory that is registered as a DMA-BUF
+ * is like that of a GPU behind a bus: a device names it by an address at which the processor finds nothing, and
+ * what a device has written to it is there only after that device has read it.
  *
  * WITHOUT_DMABUF: devices take none, as drivers that lack the function.
  * Tests call what is at the end.
@@ -41,15 +42,19 @@ typedef struct {
   struct ibv_cq cq;
   struct ibv_wc ended[DEEP], late[DEEP];
   uint64_t due[DEEP];
-  unsigned head, tail, late_head, late_tail;
+  unsigned head, tail, late_head, late_tail, entries;
+  /* Up to which post of its queue pair each entry tells. */
+  unsigned reach[DEEP], late_reach[DEEP];
   int armed;
 } queue;
 typedef struct {
   struct ibv_qp qp;
   struct ibv_recv_wr wanted[DEEP];
   struct ibv_sge places[DEEP];
-  unsigned head, tail, rights, peer;
-  int connected, peer_device;
+  unsigned head, tail, rights, peer, sends, receives, posted, freed;
+  int state, peer_device;
+  /* Of no more use: what is posted is flushed. Or it waits for an answer to what it has sent. */
+  int failed, waits;
 } pair;
 typedef struct { memory *to; uint64_t at; size_t size; char *data; int device; } write_behind;
 
@@ -101,10 +106,12 @@ static void bring(int device) {
   behind_count = left;
 }
 
-static void end(struct ibv_cq *at, struct ibv_wc what) {
+static void end(struct ibv_cq *at, struct ibv_wc what, unsigned reach) {
   queue *to = (queue *)at;
+  to->reach[to->tail % DEEP] = reach;
   to->ended[to->tail++ % DEEP] = what;
-  if (to->tail - to->head > DEEP) abort();
+  /* A queue that overflows is broken for good. */
+  if (to->tail - to->head > to->entries) abort();
   if (to->armed) {
     uint64_t one = 1;
     to->armed = 0;
@@ -118,17 +125,25 @@ static uint64_t now(void) {
   return at.tv_sec * 1000000000ull + at.tv_nsec;
 }
 
-/* It ends when it has been tried for long enough. */
-static void end_late(struct ibv_cq *at, struct ibv_wc what) {
+/* It ends when it has been tried for long enough, and so does what is behind it. */
+static void end_late(struct ibv_cq *at, struct ibv_wc what, unsigned reach) {
   queue *to = (queue *)at;
-  what.status = IBV_WC_RETRY_EXC_ERR;
   to->due[to->late_tail % DEEP] = now() + TRIED;
+  to->late_reach[to->late_tail % DEEP] = reach;
   to->late[to->late_tail++ % DEEP] = what;
+}
+
+/* A queue pair in the state of error: its buffers are flushed. */
+static void fail(pair *of) {
+  of->failed = 1;
+  while (of->head != of->tail)
+    end(of->qp.recv_cq, (struct ibv_wc){.wr_id = of->wanted[of->head++ % DEEP].wr_id, .qp_num = of->qp.qp_num,
+                                        .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_SEND}, 0);
 }
 
 static int carry_out(pair *from, struct ibv_send_wr *it, const char *data, size_t size) {
   pair *to = from->peer < MOST ? pairs[from->peer] : NULL;
-  if (!to || !to->connected) return IBV_WC_RETRY_EXC_ERR;
+  if (!to || to->state < IBV_QPS_RTR || to->failed) return LOST;
   int own = number_of(from->qp.context), other = number_of(to->qp.context);
   if (devices[own].state == SILENT || devices[other].state == SILENT) return LOST;
   if (other != from->peer_device || !is_up(own) || !is_up(other)) return IBV_WC_RETRY_EXC_ERR;
@@ -139,7 +154,7 @@ static int carry_out(pair *from, struct ibv_send_wr *it, const char *data, size_
   switch (it->opcode) {
   case IBV_WR_RDMA_WRITE:
     of = to->rights & IBV_ACCESS_REMOTE_WRITE ? known(domain, key, at, size, IBV_ACCESS_REMOTE_WRITE) : NULL;
-    if (!of) return IBV_WC_REM_ACCESS_ERR;
+    if (!of) return fail(to), IBV_WC_REM_ACCESS_ERR;
     devices[own].written += size;
     if (!of->is_gpu) {
       memcpy(host_of(of, at), data, size);
@@ -154,7 +169,7 @@ static int carry_out(pair *from, struct ibv_send_wr *it, const char *data, size_
     return IBV_WC_SUCCESS;
   case IBV_WR_RDMA_READ:
     of = to->rights & IBV_ACCESS_REMOTE_READ ? known(domain, key, at, size, IBV_ACCESS_REMOTE_READ) : NULL;
-    if (!of) return IBV_WC_REM_ACCESS_ERR;
+    if (!of) return fail(to), IBV_WC_REM_ACCESS_ERR;
     devices[other].reads++;
     bring(other);
     memcpy((char *)data, host_of(of, at), size);
@@ -164,10 +179,10 @@ static int carry_out(pair *from, struct ibv_send_wr *it, const char *data, size_
     unsigned slot = to->head++ % DEEP;
     struct ibv_sge *place = &to->places[slot];
     of = known(domain, place->lkey, place->addr, size, IBV_ACCESS_LOCAL_WRITE);
-    if (!of || size > place->length) return IBV_WC_REM_INV_REQ_ERR;
+    if (!of || size > place->length) return fail(to), IBV_WC_REM_INV_REQ_ERR;
     memcpy(host_of(of, place->addr), data, size);
     end(to->qp.recv_cq, (struct ibv_wc){.wr_id = to->wanted[slot].wr_id, .opcode = IBV_WC_RECV,
-                                        .byte_len = size, .qp_num = to->qp.qp_num});
+                                        .byte_len = size, .qp_num = to->qp.qp_num}, 0);
     return IBV_WC_SUCCESS;
   }
   default: return IBV_WC_GENERAL_ERR;
@@ -175,26 +190,35 @@ static int carry_out(pair *from, struct ibv_send_wr *it, const char *data, size_
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *it, struct ibv_send_wr **bad) {
+  static const int codes[] = {[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE, [IBV_WR_SEND] = IBV_WC_SEND,
+                              [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ};
+  pair *from = (pair *)qp;
   (void)bad;
   if (device_of(qp->context)->state == FAULTY) return EIO;
+  if (from->state != IBV_QPS_RTS && !from->failed) return EINVAL;
   locked();
+  if (from->posted - from->freed >= from->sends) return unlocked(), ENOMEM;
   char *data = NULL;
   size_t size = it->num_sge ? it->sg_list->length : 0;
-  int status = IBV_WC_SUCCESS;
+  int status = from->failed || from->waits ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS;
   if (size && it->send_flags & IBV_SEND_INLINE) data = (char *)it->sg_list->addr;
   else if (size) {
     int rights = it->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
     memory *of = known(qp->pd, it->sg_list->lkey, it->sg_list->addr, size, rights);
     if (of) data = host_of(of, it->sg_list->addr);
-    else status = IBV_WC_LOC_PROT_ERR;
+    else if (status == IBV_WC_SUCCESS) status = IBV_WC_LOC_PROT_ERR;
   }
-  if (status == IBV_WC_SUCCESS) status = carry_out((pair *)qp, it, data, size);
-  static const int codes[] = {[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE, [IBV_WR_SEND] = IBV_WC_SEND,
-                              [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ};
-  struct ibv_wc ended = {
-      .wr_id = it->wr_id, .status = status, .qp_num = qp->qp_num, .opcode = codes[it->opcode]};
-  if (status == LOST) end_late(qp->send_cq, ended);
-  else if (status != IBV_WC_SUCCESS || it->send_flags & IBV_SEND_SIGNALED) end(qp->send_cq, ended);
+  if (status == IBV_WC_SUCCESS) status = carry_out(from, it, data, size);
+  struct ibv_wc ended = {.wr_id = it->wr_id, .status = status, .qp_num = qp->qp_num, .opcode = codes[it->opcode]};
+  unsigned reach = ++from->posted;
+  if (status == LOST) ended.status = IBV_WC_RETRY_EXC_ERR;
+  if (status == LOST || (from->waits && !from->failed)) {
+    from->waits = 1;
+    end_late(qp->send_cq, ended, reach);
+  } else {
+    if (status != IBV_WC_SUCCESS || it->send_flags & IBV_SEND_SIGNALED) end(qp->send_cq, ended, reach);
+    if (status != IBV_WC_SUCCESS) fail(from);
+  }
   unlocked();
   return 0;
 }
@@ -203,9 +227,11 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *it, struct ibv_recv_
   pair *of = (pair *)qp;
   (void)bad;
   locked();
+  if (of->tail - of->head >= of->receives) return unlocked(), ENOMEM;
   of->wanted[of->tail % DEEP] = *it;
   if (it->num_sge) of->places[of->tail % DEEP] = *it->sg_list;
   of->tail++;
+  if (of->failed) fail(of);
   unlocked();
   return 0;
 }
@@ -215,9 +241,20 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *out) {
   int count = 0;
   if (device_of(cq->context)->state == GONE) return -1;
   locked();
-  while (of->late_head != of->late_tail && of->due[of->late_head % DEEP] <= now())
-    end(cq, of->late[of->late_head++ % DEEP]);
-  while (count < most && of->head != of->tail) out[count++] = of->ended[of->head++ % DEEP];
+  while (of->late_head != of->late_tail && of->due[of->late_head % DEEP] <= now()) {
+    unsigned at = of->late_head++ % DEEP;
+    pair *from = pairs[of->late[at].qp_num];
+    /* Of what is destroyed nothing ends. */
+    if (!from) continue;
+    end(cq, of->late[at], of->late_reach[at]);
+    if (!from->failed) fail(from);
+  }
+  while (count < most && of->head != of->tail) {
+    unsigned at = of->head++ % DEEP;
+    pair *from = pairs[of->ended[at].qp_num];
+    if (from && of->reach[at]) from->freed = of->reach[at];
+    out[count++] = of->ended[at];
+  }
   unlocked();
   return count;
 }
@@ -337,7 +374,9 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel) {
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *own,
                              struct ibv_comp_channel *channel, int vector) {
   queue *made = calloc(1, sizeof *made);
-  (void)entries, (void)own, (void)vector;
+  (void)own, (void)vector;
+  if (entries > DEEP) return errno = EINVAL, NULL;
+  made->entries = entries;
   made->cq.context = context;
   made->cq.channel = channel;
   return &made->cq;
@@ -357,19 +396,34 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *att
   made->qp.pd = domain;
   made->qp.send_cq = attr->send_cq;
   made->qp.recv_cq = attr->recv_cq;
+  made->sends = attr->cap.max_send_wr;
+  made->receives = attr->cap.max_recv_wr;
   locked();
   made->qp.qp_num = place_in((void **)pairs, made);
   unlocked();
   return &made->qp;
 }
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+  /* What a reliable connection must be told on its way to each state. */
+  static const int wants[] = {
+      [IBV_QPS_INIT] = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+      [IBV_QPS_RTR] = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+      [IBV_QPS_RTS] = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                      IBV_QP_MAX_QP_RD_ATOMIC,
+      [IBV_QPS_ERR] = IBV_QP_STATE};
   pair *of = (pair *)qp;
+  int state = attr->qp_state;
+  if (mask != wants[state] || (state != IBV_QPS_ERR && state != of->state + 1)) return EINVAL;
+  if (mask & IBV_QP_AV && (attr->ah_attr.grh.sgid_index >= ADDRESSES || !attr->ah_attr.is_global ||
+                           attr->ah_attr.port_num != 1 || attr->path_mtu > IBV_MTU_4096))
+    return EINVAL;
   locked();
   if (mask & IBV_QP_ACCESS_FLAGS) of->rights = attr->qp_access_flags;
   if (mask & IBV_QP_DEST_QPN) of->peer = attr->dest_qp_num;
   if (mask & IBV_QP_AV) of->peer_device = attr->ah_attr.grh.dgid.raw[14];
-  if (attr->qp_state == IBV_QPS_RTR) of->connected = 1;
-  if (attr->qp_state == IBV_QPS_ERR) of->connected = 0;
+  of->state = state;
+  if (state == IBV_QPS_ERR) fail(of);
   unlocked();
   return 0;
 }
