@@ -45,6 +45,11 @@ fn host(planes: &[u8], last: u8) -> Endpoint {
     Endpoint::open_merged(configs).expect("opens")
 }
 
+/// A host at the second device that those at others reach.
+fn far() -> Endpoint {
+    Endpoint::open(EndpointConfig { plane: None, ..nic(1, 2) }).expect("opens")
+}
+
 fn hosts(planes: &[u8]) -> (Endpoint, Endpoint) {
     (host(planes, 1), host(planes, 2))
 }
@@ -186,6 +191,30 @@ fn a_device_that_is_gone_is_left() {
     let sent = take(|| send(&sending, &some, 0));
     let error = wait(&sent).expect_err("nothing gets through").to_string();
     assert!(error.contains("fake_1"), "{error}");
+}
+
+/// Its device takes what is sent: nothing is wrong with the paths.
+#[test]
+fn a_receiver_that_stands_still_is_waited_for() {
+    inside!(a_receiver_that_stands_still_is_waited_for);
+    // Its connections answer here, which would be suspicious after a quarter of that.
+    let patient = EndpointConfig { give_up: Duration::from_secs(30), ..nic(0, 1) };
+    let (a, b) = (Endpoint::open(patient).expect("opens"), far());
+    let (sending, receiving) = channel(&a, &b);
+    exchange_all((&sending, &receiving));
+    let (bytes, mut room) = (pattern(1, 1 << 20), vec![0; 1 << 20]);
+    let received = take(|| receive(&receiving, &mut [(&mut room, 0)]));
+    Fake(1).stand_still(true);
+    let sent = take(|| send(&sending, &bytes, 0));
+    // Several times the time-out of a path.
+    std::thread::sleep(Duration::from_millis(1_500));
+    Fake(1).stand_still(false);
+    wait(&received).expect("received");
+    wait(&sent).expect("sent");
+    assert!(room == bytes);
+    let paths = a.statistics().paths;
+    let lost = paths.iter().map(|it| it.counts.time_outs + it.counts.reconnects).sum::<u64>();
+    assert_eq!(lost, 0, "{paths:?}");
 }
 
 /// Memory is known to all devices or to none.

@@ -338,7 +338,7 @@ pub(super) fn take(
 }
 
 /// Whether nothing has come back for what the link of a sending lane has out, for `time_out`;
-/// `None` if it has nothing out.
+/// `None` if it has nothing out. The process at its other end may stand still: nothing is wrong with the path then.
 pub(super) fn is_late(
     connection: &Connection,
     now: Instant,

@@ -113,7 +113,14 @@ impl Engine {
                             connection.out.push_header(&sending.half.request());
                             self.line_up(token);
                         }
-                        Quiet::Ask => sending.alive = self.now,
+                        Quiet::Ask => {
+                            sending.alive = self.now;
+                            if busy && sending.roce {
+                                // The device there has all, and does not say whether anybody takes it.
+                                connection.out.push_header(&Header::new(Kind::Ping));
+                                self.line_up(token);
+                            }
+                        }
                         Quiet::Late => self.time_out(number, lane),
                     }
                 }

@@ -29,9 +29,10 @@ impl Flight {
     pub(super) fn has_room(&self) -> bool {
         self.posted - self.completed() < u64::from(RING)
     }
-    /// Whether anything posted has not been answered.
+    /// Whether the device is not done with something posted: what it is done with the other end's device has
+    /// taken, whatever the process there does.
     pub(super) fn is_out(&self) -> bool {
-        self.posted > self.completed()
+        self.posted > self.done
     }
     /// Frames below have reached the receiver, and have left our memory for good.
     pub(super) fn completed(&self) -> u64 {

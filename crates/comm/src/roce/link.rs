@@ -122,7 +122,7 @@ impl Link {
     pub(crate) fn has_room(&self) -> bool {
         self.flight.has_room()
     }
-    /// Whether anything posted has not been answered.
+    /// Whether the other end's device has not taken something posted.
     pub(crate) fn is_out(&self) -> bool {
         self.flight.is_out()
     }

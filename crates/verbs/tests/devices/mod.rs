@@ -96,6 +96,12 @@ impl Fake {
         refuse(self.number(), c_int::from(refuses));
     }
 
+    /// Whether nobody looks at what ends there from now on, as where a process stands still.
+    pub fn stand_still(self, still: bool) {
+        let stand: extern "C" fn(c_int, c_int) = Fake::function(c"fake_stand_still");
+        stand(self.number(), c_int::from(still));
+    }
+
     /// How many ranges of memory it knows.
     pub fn regions(self) -> u32 {
         let count: extern "C" fn(c_int) -> c_uint = Fake::function(c"fake_regions");

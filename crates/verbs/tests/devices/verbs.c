@@ -34,7 +34,7 @@ typedef struct {
   struct ibv_device device;
   struct ibv_context context;
   char name[8];
-  int state, refuses;
+  int state, refuses, still;
   unsigned regions;
   uint64_t written, reads;
 } rdma_device;
@@ -240,6 +240,7 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *out) {
   queue *of = (queue *)cq;
   int count = 0;
   if (device_of(cq->context)->state == GONE) return -1;
+  if (device_of(cq->context)->still) return 0;
   locked();
   while (of->late_head != of->late_tail && of->due[of->late_head % DEEP] <= now()) {
     unsigned at = of->late_head++ % DEEP;
@@ -446,6 +447,7 @@ void fake_set_state(int device, int state) {
   devices[device].state = state;
   unlocked();
 }
+void fake_stand_still(int device, int still) { devices[device].still = still; }
 void fake_refuse_memory(int device, int refuses) { devices[device].refuses = refuses; }
 unsigned fake_regions(int device) { return devices[device].regions; }
 /* Bytes that it has written to peers, and reads of memory by itself. */
