@@ -154,6 +154,20 @@ fn a_device_whose_port_dies_is_left() {
     }
 }
 
+/// As some drivers do where a link is gone for a moment: one failure, and not one of each lane.
+#[test]
+fn queue_pairs_may_fail_all_at_once() {
+    inside!(queue_pairs_may_fail_all_at_once);
+    let many = |last| EndpointConfig { connections: 16, ..nic(0, last) };
+    let [a, b] = [1, 2].map(|last| Endpoint::open(many(last)).expect("opens"));
+    let (sending, receiving) = channel(&a, &b);
+    for _ in 0..3 {
+        exchange_all((&sending, &receiving));
+        Fake(0).fail_pairs();
+    }
+    exchange_all((&sending, &receiving));
+}
+
 /// In the middle of messages, and from either end: what was written by it comes again by the other.
 #[test]
 fn a_port_may_die_at_any_time() {

@@ -150,7 +150,9 @@ impl Engine {
         if !completed.subflows.is_empty() {
             let this = &mut sending.lanes[usize::from(lane)];
             (this.losses, this.lacks) = (0, None);
-            sending.device_errors = (0, None);
+            if sending.device_error.take().is_some() {
+                sending.lanes.iter_mut().for_each(|lane| lane.device_errors = 0);
+            }
         }
         let (path, carrier) = (sending.lanes[usize::from(lane)].way.path, sending.carrier(lane));
         for (status, Part { start, end, .. }) in completed.parts.into_iter().flatten() {

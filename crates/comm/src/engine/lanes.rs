@@ -23,7 +23,8 @@ const TRIES: u32 = 16;
 /// The first wait before a lane connects again, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// Failures of the device in a row before it is believed: a path that is dead is none.
+/// Failures of the device in a row, by one lane, before it is believed: a path that is dead is none. All queue pairs may
+/// fail at one instant.
 const TROUBLES: u32 = 8;
 
 /// A lane of a sending half.
@@ -43,6 +44,8 @@ pub(super) struct Lane {
     /// Connections lost since something was acknowledged, and when the first of them was.
     pub(super) losses: u32,
     pub(super) lacks: Option<Instant>,
+    /// How often the device has failed since something went well.
+    pub(super) device_errors: u32,
     /// There was no room for a connection.
     pub(super) shut: bool,
     /// When it connects again.
@@ -125,6 +128,7 @@ impl Engine {
             failures: 0,
             losses: 0,
             lacks: None,
+            device_errors: 0,
             shut: false,
             again_at: None,
             since: self.now,
@@ -464,8 +468,9 @@ impl Engine {
             Broken::Rdma(_) if self.leave_member(number, lane) => self.reopen(number, lane, false),
             Broken::Rdma(why) => {
                 let Some(sending) = self.sending.get_mut(number) else { return true };
-                let (count, last) = &mut sending.device_errors;
-                (*count, *last) = (*count + 1, Some(why.clone()));
+                sending.device_error = Some(why.clone());
+                let count = &mut sending.lanes[usize::from(lane)].device_errors;
+                *count += 1;
                 if *count < TROUBLES {
                     self.reopen(number, lane, false);
                 } else {

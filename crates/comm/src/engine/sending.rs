@@ -47,8 +47,8 @@ pub(super) struct Sending {
     pub(super) spoke: Instant,
     /// How often the peer has refused since it last welcomed.
     pub(super) refused: Option<Refused>,
-    /// How often the device has failed since something went well, and why the last time.
-    pub(super) device_errors: (u32, Option<String>),
+    /// Why the device has failed the last time since something went well.
+    pub(super) device_error: Option<String>,
     /// It waits to be matched.
     listed: bool,
     /// The receiver has said goodbye over some lane: the others may still have acknowledgements.
@@ -174,7 +174,7 @@ impl Engine {
             alive: self.now,
             spoke: self.now,
             refused: None,
-            device_errors: (0, None),
+            device_error: None,
             listed: false,
             leaves: None,
             over: false,

@@ -139,7 +139,7 @@ impl Engine {
         } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
             let (peer, give_up) = (sending.to.address, self.config.give_up);
             let why =
-                sending.device_errors.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+                sending.device_error.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             let error = CommError::Remote(format!(
                 "{peer}: no path has worked for {give_up:?}{why}; gave up"
             ));

@@ -96,6 +96,12 @@ impl Fake {
         refuse(self.number(), c_int::from(refuses));
     }
 
+    /// All its queue pairs are in the state of error now.
+    pub fn fail_pairs(self) {
+        let fail: extern "C" fn(c_int) = Fake::function(c"fake_fail_pairs");
+        fail(self.number());
+    }
+
     /// Whether nobody looks at what ends there from now on, as where a process stands still.
     pub fn stand_still(self, still: bool) {
         let stand: extern "C" fn(c_int, c_int) = Fake::function(c"fake_stand_still");

@@ -447,6 +447,12 @@ void fake_set_state(int device, int state) {
   devices[device].state = state;
   unlocked();
 }
+void fake_fail_pairs(int device) {
+  locked();
+  for (unsigned at = 0; at < MOST; at++)
+    if (pairs[at] && number_of(pairs[at]->qp.context) == device) fail(pairs[at]);
+  unlocked();
+}
 void fake_stand_still(int device, int still) { devices[device].still = still; }
 void fake_refuse_memory(int device, int refuses) { devices[device].refuses = refuses; }
 unsigned fake_regions(int device) { return devices[device].regions; }
