@@ -254,6 +254,33 @@ fn memory_that_one_device_refuses_is_known_to_none() {
     exchange_all((&sending, &receiving));
 }
 
+/// Whichever side it is, it says why.
+#[test]
+fn a_device_that_refuses_queue_pairs_is_named() {
+    inside!(a_device_that_refuses_queue_pairs_is_named);
+    for refuses in [0, 1] {
+        let (a, b) = (host(&[0], 1), far());
+        let (listener, handle) = b.listen().expect("listens");
+        Fake(refuses).refuse_memory(true);
+        let mut connecting = a.connect(&handle).expect("begins to connect");
+        let mut accepted = None;
+        let begun = Instant::now();
+        let (mut sender, mut receiver) = (None, None);
+        // The sender is told, and at the receiver whoever wants something.
+        while sender.is_none() || refuses == 1 && receiver.is_none() {
+            accepted = accepted.or_else(|| listener.try_accept().expect("it may come"));
+            sender = sender.or_else(|| connecting.try_finish().err());
+            receiver = accepted.as_ref().and_then(|it| receive(it, &mut [(&mut [], 0)]).err());
+            assert!(begun.elapsed() < Duration::from_secs(6), "{sender:?}, {receiver:?}");
+        }
+        Fake(refuses).refuse_memory(false);
+        let named = if refuses == 0 { sender } else { receiver };
+        let named = named.expect("it has failed").to_string();
+        let device = format!("fake_{refuses}");
+        assert!(named.contains(&device) && named.contains("ulimit -l"), "{named}");
+    }
+}
+
 /// One of them is not there: TCP over both, if that will do.
 #[test]
 fn without_one_device_all_goes_over_tcp() {

@@ -309,7 +309,12 @@ impl Engine {
                 connection.link = Some(link);
                 greeting.source_port
             }
-            Some(Err(error)) => return self.try_later(number, lane, &io::Error::other(error)),
+            Some(Err(error)) => {
+                if let Some(sending) = self.sending.get_mut(number) {
+                    sending.device_error = Some(error.to_string());
+                }
+                return self.try_later(number, lane, &io::Error::other(error));
+            }
         };
         let Some(sending) = self.sending.get_mut(number) else { return };
         let greeting = Greeting { hello, key: sending.key, challenge: None };

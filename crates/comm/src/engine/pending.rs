@@ -164,6 +164,7 @@ impl Engine {
                     lanes: BTreeMap::new(),
                     control: 0,
                     roce: hello.roce,
+                    refuses: None,
                     listed: false,
                     announces: None,
                     awaited: false,
@@ -205,10 +206,14 @@ impl Engine {
         receiving.half.forget_told();
         let link = match self.answer_link(token, hello) {
             Ok(link) => link,
-            Err(broken) => return self.lose(token, &broken),
+            Err(broken) => {
+                self.has_refused(number, &broken);
+                return self.lose(token, &broken);
+            }
         };
         self.pending_connections.retain(|one| *one != token);
         let Some(receiving) = self.receiving.get_mut(number) else { return };
+        receiving.refuses = None;
         receiving.lanes.insert(lane, token);
         (receiving.control, receiving.alive, receiving.spoke) = (lane, self.now, self.now);
         let Some(connection) = self.connections.get_mut(&token) else { return };
@@ -225,6 +230,15 @@ impl Engine {
         say(&mut connection.small, header, &welcome.encode());
         self.line_up(token);
         self.list_receiving(number);
+    }
+
+    /// The device has no queue pair for a lane. Its sender tries again, if it lives.
+    fn has_refused(&mut self, number: u32, why: &Broken) {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        if let Broken::Rdma(why) = why {
+            let since = receiving.refuses.as_ref().map_or(self.now, |(since, _)| *since);
+            receiving.refuses = Some((since, why.clone()));
+        }
     }
 
     fn refuse(&mut self, token: usize) {

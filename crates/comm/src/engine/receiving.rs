@@ -54,6 +54,8 @@ pub(super) struct Receiving {
     pub(super) control: u16,
     /// Whether data comes by RDMA.
     pub(super) roce: bool,
+    /// Since when its device has refused queue pairs, and why.
+    pub(super) refuses: Option<(Instant, String)>,
     /// It waits to be told.
     pub(super) listed: bool,
     /// When what waits is announced.

@@ -14,6 +14,8 @@ const STRANGER: Duration = Duration::from_secs(5);
 /// The same where it has the last descriptor.
 const LAST_STRANGER: Duration = Duration::from_millis(500);
 
+/// So much longer than its sender a receiver bears with a device that refuses queue pairs.
+const REFUSED: Duration = Duration::from_secs(1);
 /// Losses in a row without a byte in between that are no accident.
 const HOPELESS: u32 = 3;
 
@@ -239,6 +241,16 @@ impl Engine {
 
     fn look_at_receiving(&mut self, number: u32) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
+        // By then its sender has given up, and has said to look here.
+        let patience = self.config.give_up / 4 + REFUSED;
+        if let Some((since, why)) = &receiving.refuses
+            && receiving.lanes.is_empty()
+            && !receiving.over
+            && self.now.duration_since(*since) >= patience
+        {
+            let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
+            return self.fail_receiving(number, error);
+        }
         if receiving.over || receiving.half.is_empty() {
             (receiving.alive, receiving.spoke) = (self.now, self.now);
             return;
