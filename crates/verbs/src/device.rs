@@ -107,9 +107,9 @@ impl Device {
     }
 
     /// Whether queue pairs can be given another source port while they are connected, as far as the
-    /// library goes: the device may still refuse.
+    /// library goes: it refuses those of other drivers, and the device may, too.
     pub fn moves_queue_pairs(&self) -> bool {
-        self.verbs.modify_source_port.is_some() && self.name.starts_with("mlx5")
+        self.verbs.modify_source_port.is_some()
     }
 
     /// Whether it can be given memory as a DMA-BUF. Asked with a file that is none: who can looks at the
@@ -175,5 +175,19 @@ impl Drop for Device {
             (self.verbs.call.dealloc_pd)(self.pd);
             (self.verbs.call.close_device)(self.context);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake;
+
+    /// Systems name them by their place, as rocep1s0, whatever their driver is.
+    #[test]
+    fn queue_pairs_are_moved_whatever_a_device_is_called() {
+        let of = |source| fake::device(fake::library(source, &[]));
+        let moves = "int mlx5dv_modify_qp_udp_sport(void *qp, short port) { return qp && port; }";
+        assert!(of(moves).moves_queue_pairs());
+        assert!(!of("").moves_queue_pairs());
     }
 }
