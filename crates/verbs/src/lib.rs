@@ -33,5 +33,5 @@ pub use completions::{Completion, CompletionQueue, Outcome, Work};
 pub use device::{Address, Device, Port};
 pub use error::VerbsError;
 pub use library::Verbs;
-pub use memory::Region;
+pub use memory::{Pages, Region};
 pub use queue_pair::{Capacity, MemoryRange, Peer, QueuePair, Route, Timing};

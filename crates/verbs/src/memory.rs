@@ -146,6 +146,75 @@ impl Region {
     }
 }
 
+/// Pages of our own, known to a device until this is dropped. Nothing else is on them: a child that is forked
+/// misses nothing where the library takes from it what devices write (`ibv_fork_init`, before Linux 5.12).
+#[derive(Debug)]
+pub struct Pages {
+    // Dropped first: memory goes after whoever writes it.
+    region: Region,
+    map: Map,
+}
+
+/// Whole pages of memory.
+#[derive(Debug)]
+struct Map {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: it is memory that nothing else has; who follows the pointer sees to the rest.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Pages {
+    /// At least `len` bytes, which are zero.
+    ///
+    /// # Errors
+    /// If there is no memory, or the system refuses to pin it.
+    pub fn new(device: &Arc<Device>, len: usize) -> Result<Pages, VerbsError> {
+        let map = Map::new(len).map_err(|error| {
+            VerbsError::of(format!("{len} bytes of memory for {}", device.name()), &error)
+        })?;
+        // SAFETY: the pages go after the region.
+        let region = unsafe { Region::new(device, map.start, map.len) }?;
+        Ok(Pages { region, map })
+    }
+
+    /// The address of the first byte.
+    pub fn start(&self) -> *mut u8 {
+        self.map.start
+    }
+
+    /// As [`Region::local_key`].
+    pub fn local_key(&self) -> u32 {
+        self.region.local_key()
+    }
+}
+
+impl Map {
+    fn new(len: usize) -> Result<Map, Error> {
+        // SAFETY: asks for a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let len = len.next_multiple_of(usize::try_from(page).unwrap_or(4_096));
+        let (rights, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: new memory, wherever the system likes.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, rights, kind, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        Ok(Map { start: start.cast(), len })
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, ended once.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: made in `new`, ended once.

@@ -7,7 +7,7 @@
 use crate::{CommError, Process};
 use std::sync::{Arc, Mutex, PoisonError};
 use weft_verbs::{
-    Address, Capacity, CompletionQueue, Device, MemoryRange, Outcome, Peer, QueuePair, Region,
+    Address, Capacity, CompletionQueue, Device, MemoryRange, Outcome, Pages, Peer, QueuePair,
     Route, Timing, VerbsError,
 };
 
@@ -39,9 +39,8 @@ struct Queue {
     // Dropped first: memory goes after whoever writes it.
     pair: QueuePair,
     ends: Arc<CompletionQueue>,
-    region: Region,
     /// Where a byte comes, which nobody looks at.
-    _byte: Box<[u8]>,
+    byte: Pages,
     posted: u64,
     done: u64,
     broken: Option<String>,
@@ -60,10 +59,8 @@ impl LoopBack {
         let itself = Peer { gid: address.gid, number: pair.number(), first_packet: FIRST_PACKET };
         let route = Route { address: address.index, flow_label: 0, traffic_class: 0, hop_limit: 1 };
         pair.connect(itself, FIRST_PACKET, route, u32::from(*mtu), *timing)?;
-        let mut byte = vec![0; 1].into_boxed_slice();
-        // SAFETY: what is boxed stays where it is, and goes after the region.
-        let region = unsafe { Region::new(device, byte.as_mut_ptr(), byte.len()) }?;
-        let queue = Queue { pair, ends, region, _byte: byte, posted: 0, done: 0, broken: None };
+        let byte = Pages::new(device, 1)?;
+        let queue = Queue { pair, ends, byte, posted: 0, done: 0, broken: None };
         Ok(Flusher { queue: Mutex::new(Some(queue)), process: Process::current() })
     }
 }
@@ -81,9 +78,9 @@ impl Flusher {
             }
             let id = queue.posted + 1;
             let into = MemoryRange {
-                start: queue._byte.as_ptr() as u64,
+                start: queue.byte.start() as u64,
                 len: 1,
-                key: queue.region.local_key(),
+                key: queue.byte.local_key(),
             };
             // SAFETY: nobody looks at the byte, and it goes after the queue pair.
             let posted = unsafe { queue.pair.read(id, into, address as u64, key) };

@@ -8,12 +8,11 @@ use super::memory::Memory;
 use crate::half::sender::Outgoing;
 use crate::memory::Span;
 use crate::wire::{HEADER, MOST_BODY, WireError};
-use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use weft_verbs::{
-    Completion, CompletionQueue, Device, MemoryRange, Outcome, QueuePair, Region, VerbsError, Work,
+    Completion, CompletionQueue, Device, MemoryRange, Outcome, Pages, QueuePair, VerbsError, Work,
 };
 
 /// Frames that may be out at a time: so many buffers for headers the receiver has.
@@ -64,16 +63,8 @@ pub(crate) enum LinkError {
 }
 
 /// Buffers: [`RING`] for frames that come, [`SAYS`] for frames that leave.
-struct Ring {
-    region: Region,
-    slots: Box<[UnsafeCell<[u8; SLOT]>]>,
-}
-
-impl std::fmt::Debug for Ring {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} slots", self.slots.len())
-    }
-}
+#[derive(Debug)]
+struct Ring(Pages);
 
 impl Link {
     pub(super) fn new(
@@ -256,16 +247,16 @@ impl Link {
 
 impl Ring {
     fn new(device: &Arc<Device>) -> Result<Ring, VerbsError> {
-        let slots: Box<[_]> = (0..RING + SAYS).map(|_| UnsafeCell::new([0; SLOT])).collect();
-        let start = slots.as_ptr().cast_mut().cast();
-        // SAFETY: the boxed slots stay where they are, and go after the region.
-        let region = unsafe { Region::new(device, start, slots.len() * SLOT) }?;
-        Ok(Ring { region, slots })
+        Pages::new(device, (RING + SAYS) as usize * SLOT).map(Ring)
+    }
+
+    fn slot(&self, number: u32) -> *mut [u8; SLOT] {
+        assert!(number < RING + SAYS, "slot {number}");
+        self.0.start().cast::<[u8; SLOT]>().wrapping_add(number as usize)
     }
 
     fn range(&self, slot: u32, len: usize) -> MemoryRange {
-        let start = self.slots[slot as usize].get() as u64;
-        MemoryRange { start, len: len as u32, key: self.region.local_key() }
+        MemoryRange { start: self.slot(slot) as u64, len: len as u32, key: self.0.local_key() }
     }
 
     fn post(&self, pair: &QueuePair, tag: u32, slot: u32) -> Result<(), VerbsError> {
@@ -275,14 +266,14 @@ impl Ring {
     }
 
     fn read(&self, slot: u32) -> [u8; SLOT] {
-        // SAFETY: its completion has come, so the device has no more business with it.
-        unsafe { *self.slots[slot as usize].get() }
+        // SAFETY: it is one of ours; its completion has come, so the device has no more business with it.
+        unsafe { *self.slot(slot) }
     }
 
     fn say(&self, pair: &QueuePair, tag: u32, slot: u32, frame: &[u8]) -> Result<(), VerbsError> {
-        // SAFETY: what was said from this slot before has left (`Link::say` counts), and only the engine's
-        // thread is here.
-        let room = unsafe { &mut *self.slots[slot as usize].get() };
+        // SAFETY: it is one of ours; what was said from it before has left (`Link::say` counts), and only the
+        // engine's thread is here.
+        let room = unsafe { &mut *self.slot(slot) };
         room[..frame.len()].copy_from_slice(frame);
         let id = u64::from(tag) << 32 | u64::from(SAID | slot);
         // SAFETY: the slot is not touched before its completion; the queue pair is dropped before the ring.

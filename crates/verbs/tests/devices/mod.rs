@@ -114,6 +114,12 @@ impl Fake {
         count(self.number())
     }
 
+    /// How many ranges of the host's memory it was to know that are no whole pages.
+    pub fn ragged(self) -> u32 {
+        let count: extern "C" fn(c_int) -> c_uint = Fake::function(c"fake_ragged");
+        count(self.number())
+    }
+
     /// How many bytes it has written to peers.
     pub fn written(self) -> u64 {
         let count: extern "C" fn(c_int) -> u64 = Fake::function(c"fake_written");
