@@ -239,10 +239,12 @@ fn memory_that_one_device_refuses_is_known_to_none() {
     let (sending, receiving) = channel(&a, &b);
     exchange_all((&sending, &receiving));
     let mut memory = pattern(1, 1 << 20);
-    let before = [0, 1].map(|device| Fake(device).regions());
     // SAFETY: the memory outlives its regions.
     let mut register = || unsafe { a.register(memory.as_mut_ptr(), memory.len()) };
     Fake(1).refuse_memory(true);
+    // What requests have left there goes with the first refusal.
+    register().expect_err("it refuses");
+    let before = [0, 1].map(|device| Fake(device).regions());
     let error = register().expect_err("it refuses").to_string();
     assert!(error.contains("fake_1") && error.contains("ulimit -l"), "{error}");
     assert_eq!([0, 1].map(|device| Fake(device).regions()), before, "the first is undone");
@@ -252,6 +254,30 @@ fn memory_that_one_device_refuses_is_known_to_none() {
     drop(region);
     assert_eq!([0, 1].map(|device| Fake(device).regions()), before);
     exchange_all((&sending, &receiving));
+}
+
+/// Pinning takes its time, of which messages must not know.
+#[test]
+fn messages_go_on_while_memory_is_registered() {
+    inside!(messages_go_on_while_memory_is_registered);
+    let (a, b) = (host(&[0], 1), far());
+    let (sending, receiving) = channel(&a, &b);
+    let (mut bytes, mut other) = (pattern(1, 1 << 20), pattern(2, 1 << 20));
+    // SAFETY: both outlive their regions.
+    let known = unsafe { a.register(bytes.as_mut_ptr(), bytes.len()) }.expect("registered");
+    exchange_all((&sending, &receiving));
+    Fake(0).register_in(Duration::from_secs(1));
+    std::thread::scope(|scope| {
+        let a = &a;
+        // SAFETY: as above.
+        let slow =
+            scope.spawn(move || unsafe { a.register(other.as_mut_ptr(), 1 << 20).map(drop) });
+        std::thread::sleep(Duration::from_millis(100));
+        exchange(&sending, &receiving, &bytes, 1 << 20);
+        assert!(!slow.is_finished(), "it was waited for");
+        slow.join().expect("no panic").expect("registered");
+    });
+    drop(known);
 }
 
 /// Whichever side it is, it says why.
@@ -401,6 +427,7 @@ fn those_that_received_are_flushed() {
     // SAFETY: as above.
     let refused = unsafe {
         Fake(1).refuse_memory(true);
+        sending.register_gpu(from.memory()).expect_err("it refuses");
         let known = Fake(0).regions();
         let refused = sending.register_gpu(from.memory());
         assert_eq!(Fake(0).regions(), known, "the first is undone");

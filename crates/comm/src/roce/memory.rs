@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "callers vouch for memory that is sent and received in place")]
 
-use super::tables::{Keys, Known, Pages, Tables};
+use super::tables::{Keys, Known, Pages, Tables, pages};
 use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::request::Status;
@@ -84,7 +84,7 @@ impl Memory {
     /// If a device refuses; then none knows it.
     pub(crate) unsafe fn hold(&self, span: Span) -> Result<Arc<Regions>, VerbsError> {
         // SAFETY: as the caller says.
-        self.tables().hold(span, |pages| unsafe { self.register(pages) })
+        self.hold_pages(pages(span), |pages| unsafe { self.register(pages) })
     }
 
     /// Registers memory of a GPU for as long as what is returned is held: by its address, or where `file` is
@@ -100,7 +100,8 @@ impl Memory {
         span: Span,
         file: Option<(BorrowedFd<'_>, u64)>,
     ) -> Result<Arc<Regions>, VerbsError> {
-        self.tables().hold_exactly(span, |(start, len)| {
+        // Its pages are not the system's.
+        self.hold_pages((span.start() as usize, span.len()), |(start, len)| {
             self.with_each(|device| match file {
                 // SAFETY: as the caller says.
                 None => unsafe { Region::of_gpu(device, start, len) },
@@ -110,6 +111,23 @@ impl Memory {
                 },
             })
         })
+    }
+
+    fn hold_pages(
+        &self,
+        pages: Pages,
+        register: impl Fn(Pages) -> Result<Regions, VerbsError>,
+    ) -> Result<Arc<Regions>, VerbsError> {
+        if let Some(known) = self.tables().held(pages) {
+            return Ok(known);
+        }
+        // It may take seconds, and the engine looks into the tables with each frame.
+        let regions = match register(pages) {
+            // Of what may be pinned something may be free now.
+            Err(_) if self.tables().sweep() => register(pages),
+            first => first,
+        }?;
+        Ok(self.tables().keep(pages, regions))
     }
 
     /// Makes memory known for a request; the keys by which peers name it.

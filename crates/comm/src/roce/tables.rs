@@ -8,9 +8,10 @@ use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
 const PAGE: usize = 4_096;
-/// Lent memory is looked through for requests that are over when there is so much of it, or twice
-/// what was in use the last time.
+/// Lent memory is looked through for requests that are over when there are so many ranges or bytes of it, or
+/// twice what was in use the last time; and where more is refused.
 const SWEEP: usize = 64;
+const SWEEP_BYTES: usize = 64 << 20;
 
 /// Where pages begin, and how many bytes they are.
 pub(super) type Pages = (usize, usize);
@@ -37,7 +38,9 @@ pub(super) trait Known {
 pub(super) struct Tables<R> {
     held: BTreeMap<Pages, Weak<R>>,
     lent: BTreeMap<Pages, Lent<R>>,
-    sweep_at: usize,
+    lent_bytes: usize,
+    /// Ranges and bytes.
+    sweep_at: (usize, usize),
 }
 
 /// Memory of requests.
@@ -48,42 +51,36 @@ struct Lent<R> {
 
 impl<R> Default for Tables<R> {
     fn default() -> Self {
-        Tables { held: BTreeMap::new(), lent: BTreeMap::new(), sweep_at: 0 }
+        let (held, lent) = (BTreeMap::new(), BTreeMap::new());
+        Tables { held, lent, lent_bytes: 0, sweep_at: (0, 0) }
     }
 }
 
 impl<R: Known> Tables<R> {
     /// Memory that is held. Only the very same pages are shared: a part of somebody else's would keep the
     /// rest of them alive.
-    pub(super) fn hold<E>(
-        &mut self,
-        span: Span,
-        register: impl FnOnce(Pages) -> Result<R, E>,
-    ) -> Result<Arc<R>, E> {
-        self.hold_pages(pages(span), register)
+    pub(super) fn held(&self, pages: Pages) -> Option<Arc<R>> {
+        self.held.get(&pages).and_then(Weak::upgrade)
     }
 
-    /// The same of memory whose pages are not the system's.
-    pub(super) fn hold_exactly<E>(
-        &mut self,
-        span: Span,
-        register: impl FnOnce(Pages) -> Result<R, E>,
-    ) -> Result<Arc<R>, E> {
-        self.hold_pages((span.start() as usize, span.len()), register)
-    }
-
-    fn hold_pages<E>(
-        &mut self,
-        pages: Pages,
-        register: impl FnOnce(Pages) -> Result<R, E>,
-    ) -> Result<Arc<R>, E> {
+    /// Memory is held from now on; what is known of it, if somebody was first.
+    pub(super) fn keep(&mut self, pages: Pages, region: R) -> Arc<R> {
         self.held.retain(|_, region| region.strong_count() > 0);
-        if let Some(region) = self.held.get(&pages).and_then(Weak::upgrade) {
-            return Ok(region);
+        if let Some(region) = self.held(pages) {
+            return region;
         }
-        let region = Arc::new(register(pages)?);
+        let region = Arc::new(region);
         self.held.insert(pages, Arc::downgrade(&region));
-        Ok(region)
+        region
+    }
+
+    /// Forgets lent memory whose requests are over. Whether there was any.
+    pub(super) fn sweep(&mut self) -> bool {
+        let before = self.lent.len();
+        self.lent.retain(|_, lent| lent.is_used());
+        self.lent_bytes = self.lent.keys().map(|(_, len)| len).sum();
+        self.sweep_at = (2 * self.lent.len(), 2 * self.lent_bytes);
+        self.lent.len() < before
     }
 
     /// Memory of a request; the keys by which peers name it.
@@ -91,14 +88,14 @@ impl<R: Known> Tables<R> {
         &mut self,
         span: Span,
         user: &Arc<Status>,
-        register: impl FnOnce(Pages) -> Result<R, E>,
+        register: impl Fn(Pages) -> Result<R, E>,
     ) -> Result<Keys, E> {
         if let Some(region) = self.find_held(span) {
             return Ok(region.remote_keys());
         }
-        if self.lent.len() >= self.sweep_at.max(SWEEP) {
-            self.lent.retain(|_, lent| lent.is_used());
-            self.sweep_at = 2 * self.lent.len();
+        let (most, most_bytes) = self.sweep_at;
+        if self.lent.len() >= most.max(SWEEP) || self.lent_bytes >= most_bytes.max(SWEEP_BYTES) {
+            self.sweep();
         }
         let pages = pages(span);
         if let Some(lent) = self.lent.get_mut(&pages).filter(|lent| lent.is_used()) {
@@ -106,9 +103,15 @@ impl<R: Known> Tables<R> {
             lent.users.push(user.clone());
             return Ok(lent.region.remote_keys());
         }
-        let region = register(pages)?;
+        let region = match register(pages) {
+            // Of what may be pinned something may be free now.
+            Err(_) if self.sweep() => register(pages),
+            first => first,
+        }?;
         let keys = region.remote_keys();
-        self.lent.insert(pages, Lent { region, users: vec![user.clone()] });
+        if self.lent.insert(pages, Lent { region, users: vec![user.clone()] }).is_none() {
+            self.lent_bytes += pages.1;
+        }
         Ok(keys)
     }
 
@@ -141,7 +144,7 @@ fn up_to(span: Span) -> (Bound<Pages>, Bound<Pages>) {
 }
 
 /// The pages that a span touches.
-fn pages(span: Span) -> Pages {
+pub(super) fn pages(span: Span) -> Pages {
     let start = span.start() as usize;
     let first = start / PAGE * PAGE;
     (first, (start + span.len()).next_multiple_of(PAGE) - first)
@@ -151,6 +154,7 @@ fn pages(span: Span) -> Pages {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use std::cell::Cell;
     use std::convert::Infallible;
 
     /// Pages and a number.
@@ -176,19 +180,24 @@ mod tests {
     impl Host {
         fn hold(&mut self, start: usize, len: usize) -> Arc<Fake> {
             let Host(tables, made) = self;
-            let Ok(region) = tables.hold(span(start, len), |pages| fake(pages, made));
-            region
+            let pages = pages(span(start, len));
+            tables.held(pages).unwrap_or_else(|| tables.keep(pages, fake(pages, made)))
         }
         fn lend(&mut self, start: usize, len: usize, user: &Arc<Status>) -> u32 {
             let Host(tables, made) = self;
-            let Ok(keys) = tables.lend(span(start, len), user, |pages| fake(pages, made));
+            let made = Cell::from_mut(made);
+            let register = |pages| -> Result<_, Infallible> {
+                made.set(made.get() + 1);
+                Ok(Fake(pages, made.get()))
+            };
+            let Ok(keys) = tables.lend(span(start, len), user, register);
             keys[0]
         }
     }
 
-    fn fake(pages: Pages, made: &mut u32) -> Result<Fake, Infallible> {
+    fn fake(pages: Pages, made: &mut u32) -> Fake {
         *made += 1;
-        Ok(Fake(pages, *made))
+        Fake(pages, *made)
     }
     fn span(start: usize, len: usize) -> Span {
         Span::new(start as *mut u8, len)
@@ -250,5 +259,34 @@ mod tests {
             end(&user);
         }
         assert!(host.0.lent.len() <= SWEEP, "{}", host.0.lent.len());
+        // Few large ones do not stay either.
+        let mut host = Host::default();
+        for number in 1..10 {
+            let user = request();
+            host.lend(number * SWEEP_BYTES, SWEEP_BYTES, &user);
+            end(&user);
+        }
+        assert_eq!(host.0.lent.len(), 1);
+    }
+
+    #[test]
+    fn what_is_over_makes_room() {
+        let mut host = Host::default();
+        let (over, under_way) = (request(), request());
+        host.lend(0x1000, 10, &over);
+        host.lend(0x2000, 10, &under_way);
+        let tries = Cell::new(0);
+        let mut refused = |start| {
+            host.0.lend(span(start, 10), &request(), |pages| {
+                tries.set(tries.get() + 1);
+                // As long as three would be pinned.
+                if tries.get() % 2 == 1 { Err("too much is pinned") } else { Ok(Fake(pages, 9)) }
+            })
+        };
+        assert!(refused(0x3000).is_err(), "all of it is in use");
+        tries.set(0);
+        end(&over);
+        assert_eq!(refused(0x3000).map(|keys| keys[0]), Ok(9));
+        assert_eq!(host.0.local_key(0, span(0x2000, 10)), Some(2));
     }
 }

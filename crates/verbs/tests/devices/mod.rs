@@ -108,6 +108,12 @@ impl Fake {
         stand(self.number(), c_int::from(still));
     }
 
+    /// So long it takes from now on to know a range of the host's memory.
+    pub fn register_in(self, time: std::time::Duration) {
+        let set: extern "C" fn(c_int, c_uint) = Fake::function(c"fake_register_in");
+        set(self.number(), time.as_micros() as c_uint);
+    }
+
     /// How many ranges of memory it knows.
     pub fn regions(self) -> u32 {
         let count: extern "C" fn(c_int) -> c_uint = Fake::function(c"fake_regions");

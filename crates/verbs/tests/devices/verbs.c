@@ -35,7 +35,7 @@ typedef struct {
   struct ibv_context context;
   char name[8];
   int state, refuses, still;
-  unsigned regions, ragged;
+  unsigned regions, ragged, slow;
   uint64_t written, reads;
 } rdma_device;
 typedef struct {
@@ -339,6 +339,7 @@ static struct ibv_mr *add(struct ibv_pd *domain, uint64_t address, char *host, s
 }
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *domain, void *start, size_t size, int rights) {
   if (refuses(domain)) return NULL;
+  usleep(device_of(domain->context)->slow);
   device_of(domain->context)->ragged += ((uint64_t)start | size) % sysconf(_SC_PAGESIZE) > 0;
   return add(domain, (uint64_t)start, start, size, rights, 0);
 }
@@ -454,6 +455,7 @@ void fake_fail_pairs(int device) {
     if (pairs[at] && number_of(pairs[at]->qp.context) == device) fail(pairs[at]);
   unlocked();
 }
+void fake_register_in(int device, unsigned us) { devices[device].slow = us; }
 void fake_stand_still(int device, int still) { devices[device].still = still; }
 void fake_refuse_memory(int device, int refuses) { devices[device].refuses = refuses; }
 unsigned fake_regions(int device) { return devices[device].regions; }
