@@ -205,6 +205,17 @@ fn a_device_that_is_gone_is_left() {
     let sent = take(|| send(&sending, &some, 0));
     let error = wait(&sent).expect_err("nothing gets through").to_string();
     assert!(error.contains("fake_1"), "{error}");
+    // Nor is there one over TCP, which nobody has allowed.
+    let (_listener, handle) = b.listen().expect("it listens on");
+    let mut connecting = a.connect(&handle).expect("begins to connect");
+    let end = Instant::now() + LIMIT;
+    let error = loop {
+        match connecting.try_finish() {
+            Ok(none) => assert!(none.is_none() && Instant::now() < end, "{none:?}"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("the RDMA device has failed"), "{error}");
 }
 
 /// Its device takes what is sent: nothing is wrong with the paths.

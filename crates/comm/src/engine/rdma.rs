@@ -20,6 +20,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use weft_verbs::VerbsError;
 
+const FAILED: &str = "the RDMA device has failed";
+
 impl From<VerbsError> for Broken {
     fn from(error: VerbsError) -> Broken {
         Broken::Rdma(error.to_string())
@@ -71,9 +73,13 @@ pub(super) fn lend_receive(
 }
 
 impl Engine {
-    /// Whether there is a way to the peer's memory, or TCP will do.
+    /// Whether there is a way to the peer's memory, or TCP will do. A device may have failed since it was opened.
     pub(super) fn check_roce(&self, to: &Parts) -> Result<(), CommError> {
+        let name = &self.config.name;
         match &self.config.backend {
+            Backend::Roce { or_tcp: false, .. } if self.nics.is_none() => Err(CommError::System(
+                format!("{name}: {FAILED}; start the process again, or allow TCP"),
+            )),
             Backend::Roce { or_tcp: false, .. } if !to.roce => Err(CommError::Remote(format!(
                 "{} has no RoCE; allow TCP, or see what its log says about its RDMA device",
                 to.address
@@ -86,7 +92,7 @@ impl Engine {
     /// RoCE's, since the system has picked it, its packets leave from the one that has its last bits.
     pub(super) fn new_link(&mut self, nic: u8, port: u16) -> Result<Link, VerbsError> {
         let (token, now) = (self.next_token as u32, self.now);
-        let none = || VerbsError::Device("the RDMA device has failed".into());
+        let none = || VerbsError::Device(FAILED.into());
         let nic = self.nics.as_mut().and_then(|nics| nics.get_mut(nic)).ok_or_else(none)?;
         let link = nic.link(token, port | 0xC000, now)?;
         self.watch_queues();
@@ -124,14 +130,15 @@ impl Engine {
             return Ok(None);
         }
         let Some(nics) = &mut self.nics else {
-            return Err(WireError::Nonsense("a queue pair, where there is no device").into());
+            // There was one when the handle was made.
+            return Err(Broken::Rdma(FAILED.into()));
         };
         let by = match self.connections.get(&token).map(|connection| &connection.role) {
             Some(Role::Stranger { nic, .. }) => *nic,
             _ => 0,
         };
         let Some(nic) = nics.get_mut(by) else {
-            return Err(Broken::Rdma("the device has failed".into()));
+            return Err(Broken::Rdma(FAILED.into()));
         };
         let greeting = Greeting::decode(&hello.extra)?;
         let link = nic.answer(token as u32, &greeting, hello.dscp, self.now)?;
