@@ -168,6 +168,18 @@ fn queue_pairs_may_fail_all_at_once() {
     exchange_all((&sending, &receiving));
 }
 
+/// As where they are taken from an interface, and given back.
+#[test]
+fn addresses_may_stand_elsewhere_after_a_while() {
+    inside!(addresses_may_stand_elsewhere_after_a_while);
+    let (a, b) = hosts(&[0]);
+    let (sending, receiving) = channel(&a, &b);
+    exchange_all((&sending, &receiving));
+    Fake(0).move_addresses(5);
+    Fake(0).fail_pairs();
+    exchange_all((&sending, &receiving));
+}
+
 /// In the middle of messages, and from either end: what was written by it comes again by the other.
 #[test]
 fn a_port_may_die_at_any_time() {

@@ -157,9 +157,30 @@ impl Device {
     /// # Errors
     /// If it is not there.
     pub fn address(&self, port: u8, address: Ipv4Addr) -> Result<Address, VerbsError> {
+        self.find_address(port, &address, |found| found.ipv4() == Some(address))
+    }
+
+    /// The same of an address that stood there before: it may have gone, and come back at another place.
+    ///
+    /// # Errors
+    /// As [`Device::address`].
+    pub fn address_again(&self, port: u8, address: Address) -> Result<Address, VerbsError> {
+        if self.address_at(port, address.index) == Some(address) {
+            return Ok(address);
+        }
+        let ip = std::net::Ipv6Addr::from(address.gid).to_canonical();
+        self.find_address(port, &ip, |found| found.gid == address.gid)
+    }
+
+    fn find_address(
+        &self,
+        port: u8,
+        address: &dyn std::fmt::Display,
+        is_it: impl Fn(&Address) -> bool,
+    ) -> Result<Address, VerbsError> {
         let count = self.port(port)?.addresses.min(256);
         let mut all = (0..count).filter_map(|index| self.address_at(port, index as u8));
-        all.find(|found| found.ipv4() == Some(address)).ok_or_else(|| {
+        all.find(is_it).ok_or_else(|| {
             VerbsError::Device(format!(
                 "port {port} of {} has no RoCEv2 address {address}: is it an address of its interface?",
                 self.name

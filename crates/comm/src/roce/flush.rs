@@ -52,7 +52,8 @@ impl LoopBack {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn flusher(&self) -> Result<Flusher, VerbsError> {
-        let LoopBack { device, port, address, mtu, timing } = self;
+        let LoopBack { device, port, mtu, timing, .. } = self;
+        let address = device.address_again(*port, self.address)?;
         let ends = Arc::new(CompletionQueue::new(device, POSTS)?);
         let capacity = Capacity { sends: POSTS, receives: 1, inline: 0 };
         let pair = QueuePair::for_reads(&ends, *port, capacity)?;

@@ -172,7 +172,9 @@ impl Nic {
         source_port: u16,
         now: Instant,
     ) -> Result<Link, VerbsError> {
-        check_port(&self.device, self.port)?;
+        // Both may change while it is open.
+        self.mtu = check_port(&self.device, self.port)?;
+        self.address = self.device.address_again(self.port, self.address)?;
         // Queue pairs hold their queue.
         let has_room = |queue: &&Arc<CompletionQueue>| Arc::strong_count(queue) <= LINKS;
         let queue = match self.queues.iter().find(has_room) {

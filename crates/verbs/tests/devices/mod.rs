@@ -108,6 +108,12 @@ impl Fake {
         stand(self.number(), c_int::from(still));
     }
 
+    /// Its addresses stand at other places of its table from now on, and the first of them here.
+    pub fn move_addresses(self, first: u8) {
+        let set: extern "C" fn(c_int, c_uint) = Fake::function(c"fake_move_addresses");
+        set(self.number(), c_uint::from(first));
+    }
+
     /// So long it takes from now on to know a range of the host's memory.
     pub fn register_in(self, time: std::time::Duration) {
         let set: extern "C" fn(c_int, c_uint) = Fake::function(c"fake_register_in");

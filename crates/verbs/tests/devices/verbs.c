@@ -35,6 +35,7 @@ typedef struct {
   struct ibv_context context;
   char name[8];
   int state, refuses, still;
+  unsigned first;
   unsigned regions, ragged, slow;
   uint64_t written, reads;
 } rdma_device;
@@ -297,12 +298,13 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
   if (state == GONE) return EIO;
   attr->state = state == DOWN ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   attr->active_mtu = IBV_MTU_4096;
-  attr->gid_tbl_len = ADDRESSES;
+  attr->gid_tbl_len = device_of(context)->first + ADDRESSES;
   return 0;
 }
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
                       struct ibv_gid_entry *entry, uint32_t flags, size_t size) {
   (void)flags, (void)size;
+  index -= device_of(context)->first;
   if (index >= ADDRESSES) return ENODATA;
   const uint8_t address[16] = {
       [10] = 255, [11] = 255, [12] = 127, [14] = number_of(context), [15] = index + 1};
@@ -418,7 +420,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
   pair *of = (pair *)qp;
   int state = attr->qp_state;
   if (mask != wants[state] || (state != IBV_QPS_ERR && state != of->state + 1)) return EINVAL;
-  if (mask & IBV_QP_AV && (attr->ah_attr.grh.sgid_index >= ADDRESSES || !attr->ah_attr.is_global ||
+  if (mask & IBV_QP_AV && (attr->ah_attr.grh.sgid_index - device_of(qp->context)->first >= ADDRESSES || !attr->ah_attr.is_global ||
                            attr->ah_attr.port_num != 1 || attr->path_mtu > IBV_MTU_4096))
     return EINVAL;
   locked();
@@ -455,6 +457,7 @@ void fake_fail_pairs(int device) {
     if (pairs[at] && number_of(pairs[at]->qp.context) == device) fail(pairs[at]);
   unlocked();
 }
+void fake_move_addresses(int device, unsigned first) { devices[device].first = first; }
 void fake_register_in(int device, unsigned us) { devices[device].slow = us; }
 void fake_stand_still(int device, int still) { devices[device].still = still; }
 void fake_refuse_memory(int device, int refuses) { devices[device].refuses = refuses; }
