@@ -279,6 +279,25 @@ fn memory_that_one_device_refuses_is_known_to_none() {
     exchange_all((&sending, &receiving));
 }
 
+#[test]
+fn whoever_receives_from_a_broken_device_is_told() {
+    inside!(whoever_receives_from_a_broken_device_is_told);
+    let (a, b) = (host(&[0], 1), far());
+    let (sending, receiving) = channel(&a, &b);
+    exchange_all((&sending, &receiving));
+    // So long that no lane is left.
+    let (bytes, mut room) = (pattern(1, 16 << 20), vec![0; 16 << 20]);
+    let received = take(|| receive(&receiving, &mut [(&mut room, 0)]));
+    Fake(0).set(State::Faulty);
+    let sent = take(|| send(&sending, &bytes, 0));
+    let error = wait(&sent).expect_err("it takes nothing").to_string();
+    assert!(error.contains("fake_0") || error.contains("RDMA"), "{error}");
+    let begun = Instant::now();
+    let error = wait(&received).expect_err("nothing comes").to_string();
+    assert!(error.contains("127.0.0.1: the peer has failed"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
 /// Pinning takes its time, of which messages must not know.
 #[test]
 fn messages_go_on_while_memory_is_registered() {

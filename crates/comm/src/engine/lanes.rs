@@ -480,7 +480,7 @@ impl Engine {
                     self.reopen(number, lane, false);
                 } else {
                     let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
-                    self.fail_sending(number, error, None);
+                    self.fail_aside(number, error);
                 }
             }
             Broken::Closed | Broken::System(_) | Broken::Wire(_) => return false,

@@ -99,6 +99,13 @@ impl Engine {
     /// The memory of a send is not there. Other lanes may have begun to write of it: nothing is copied
     /// from there any more, and the peer is told over a connection of its own.
     pub(super) fn fail_unreadable(&mut self, number: u32, error: &io::Error) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let what = format!("{}: sending to {}", self.config.name, sending.to.address);
+        self.fail_aside(number, CommError::system(what, error));
+    }
+
+    /// Fails a half whose lanes can say nothing: the peer is told over a connection of its own.
+    pub(super) fn fail_aside(&mut self, number: u32, error: CommError) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let (peer, key) = (sending.to, sending.key);
         let (channel, listener, dscp) = (sending.channel, sending.to.listener, sending.dscp);
@@ -110,8 +117,7 @@ impl Engine {
                 tcp::reset(&connection.stream);
             }
         }
-        let what = format!("{}: sending to {}", self.config.name, peer.address);
-        self.fail_sending(number, CommError::system(what, error), None);
+        self.fail_sending(number, error, None);
         let sealed = self.config.encrypt;
         let hello = Hello { channel, listener, over: true, sealed, dscp, ..self.hello() };
         let stream = tcp::connect((self.config.address, 0), peer.address, self.brief(dscp));
