@@ -18,7 +18,7 @@ GOOD = {
     "host": r"^pointers 1\n(.*\n)*refused regMrDmaBuf",
     "gpu": r"^pointers 5\n(.*\n)*message 3 1000001\nok 4 messages",
 }
-PLUGIN = ("plugin", "old", "fault", "cable")
+PLUGIN = ("plugin", "old", "fault", "cable", "still")
 
 
 def judge(said: str) -> list[str]:
@@ -97,6 +97,9 @@ def _plugin(stage: str, said: str, seen: list[packets.Packets]) -> list[str]:
             wrong.append(f"rank {rank}: bytes by link {by_link}, not evenly over four")
     if stage == "fault" and not moved:
         wrong.append("a link died, and nobody took another route")
+    late = sum(path["time_outs"] for path in _paths(said, 0))
+    if stage == "still" and (late or "it goes on" not in said):
+        wrong.append(f"a rank stood still, and {late} paths were taken for dead")
     return wrong
 
 

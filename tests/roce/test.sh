@@ -127,3 +127,20 @@ rm -f rank0
 pids=$!
 ranks cable v10 all-reduce 3 1000000 4000000
 captured cable
+
+echo "== still"
+capture
+# A rank stands still for longer than a path may be silent. Its device answers all the while.
+rm -f rank0
+(
+	underway
+	stopped=$(ps | awk '/ rank 1 2 / && !/timeout|awk/ { print $1 }')
+	echo "still: process $stopped stops"
+	kill -STOP $stopped
+	sleep 10
+	kill -CONT $stopped
+	echo "still: it goes on"
+) &
+pids=$!
+ranks still v12 all-reduce 3 1000000 4000000
+captured still
