@@ -85,7 +85,8 @@ impl CompletionQueue {
         let cq =
             unsafe { (call.create_cq)(device.context, count, std::ptr::null_mut(), channel, 0) };
         if cq.is_null() {
-            let error = VerbsError::last(format!("{entries} completions of {}", device.name()));
+            let what = format!("{entries} completions of {}", device.name());
+            let error = VerbsError::last_pinning(&what);
             // SAFETY: nothing uses it.
             unsafe { (call.destroy_comp_channel)(channel) };
             return Err(error);
@@ -184,4 +185,27 @@ fn completion(entry: &Wc) -> Completion {
     };
     let (id, queue_pair, bytes) = (entry.wr_id, entry.qp_num, entry.byte_len);
     Completion { id, queue_pair, outcome, work, bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake;
+
+    /// Drivers pin their queues, and a container that may pin 64 KiB fails there first.
+    #[test]
+    fn queues_that_cannot_be_pinned_say_so() {
+        for (why, says) in [("ENOMEM", true), ("EIO", false)] {
+            let source = format!(
+                "static struct {{ void *of; int fd, count; }} channel = {{ .fd = -1 }};
+                void *ibv_create_comp_channel(void *context) {{ return &channel; }}
+                void *ibv_create_cq(void *context) {{ return errno = {why}, NULL; }}"
+            );
+            let defined = ["ibv_create_comp_channel", "ibv_create_cq"];
+            let device = fake::device(fake::library(&source, &defined));
+            let error = CompletionQueue::new(&device, 64).expect_err("there is none").to_string();
+            assert!(error.starts_with("64 completions of fake"), "{error}");
+            assert_eq!(error.contains("ulimit -l"), says, "{error}");
+        }
+    }
 }

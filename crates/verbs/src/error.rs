@@ -30,6 +30,13 @@ impl VerbsError {
         VerbsError::of(call, &std::io::Error::last_os_error())
     }
 
+    /// The same of a call that pins memory.
+    pub(crate) fn last_pinning(call: &str) -> VerbsError {
+        let why = std::io::Error::last_os_error();
+        let short = why.raw_os_error() == Some(libc::ENOMEM);
+        VerbsError::of(format!("{call}{}", if short { " (see ulimit -l)" } else { "" }), &why)
+    }
+
     /// A call that failed for this reason.
     pub(crate) fn of(call: impl Into<String>, why: &std::io::Error) -> VerbsError {
         VerbsError::Call { call: call.into(), why: why.to_string() }

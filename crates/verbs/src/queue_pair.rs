@@ -142,7 +142,7 @@ impl QueuePair {
         // SAFETY: domain and completion queue are alive, and held by what is returned.
         let qp = unsafe { (device.verbs.call.create_qp)(device.pd, &mut init) };
         if qp.is_null() {
-            return Err(VerbsError::last(format!("a queue pair of {}", device.name())));
+            return Err(VerbsError::last_pinning(&format!("a queue pair of {}", device.name())));
         }
         // SAFETY: it was just made.
         let number = unsafe { (*qp).qp_num };
