@@ -322,6 +322,36 @@ fn messages_go_on_while_memory_is_registered() {
     drop(known);
 }
 
+/// Hundreds of queue pairs, a few milliseconds each, take longer than a path may be silent.
+#[test]
+fn no_path_is_blamed_for_queue_pairs_that_take_their_time() {
+    inside!(no_path_is_blamed_for_queue_pairs_that_take_their_time);
+    let open = |config| {
+        let give_up = Duration::from_secs(40);
+        Endpoint::open(EndpointConfig { connections: 16, give_up, ..config }).expect("opens")
+    };
+    let (a, b) = (open(nic(0, 1)), open(EndpointConfig { plane: None, ..nic(1, 2) }));
+    for (ours, theirs) in [(3, 1), (1, 4)] {
+        let channels: Vec<_> = (0..64).map(|_| channel(&a, &b)).collect();
+        Fake(0).register_in(Duration::from_millis(ours));
+        Fake(1).register_in(Duration::from_millis(theirs));
+        let bytes = pattern(1, 2 << 20);
+        let mut rooms = vec![vec![0; bytes.len()]; channels.len()];
+        let all = channels.iter().zip(&mut rooms).flat_map(|((sending, receiving), room)| {
+            let received = take(|| receive(receiving, &mut [(room, 0)]));
+            [received, take(|| send(sending, &bytes, 0))]
+        });
+        let all: Vec<_> = all.collect();
+        for one in &all {
+            wait(one).expect("it is over");
+        }
+        assert!(rooms.iter().all(|room| *room == bytes));
+        (0..2).for_each(|device| Fake(device).register_in(Duration::ZERO));
+    }
+    let paths = a.statistics().paths;
+    assert_eq!(paths.iter().map(|it| it.counts.time_outs).sum::<u64>(), 0);
+}
+
 /// Whichever side it is, it says why.
 #[test]
 fn a_device_that_refuses_queue_pairs_is_named() {

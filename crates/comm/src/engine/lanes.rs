@@ -27,6 +27,9 @@ const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// fail at one instant.
 const TROUBLES: u32 = 8;
 
+/// Queue pairs that are made in a round, a millisecond or two each: peers are to be answered in between.
+const LINKS: u32 = 4;
+
 /// A lane of a sending half.
 pub(super) struct Lane {
     pub(super) way: LanePath,
@@ -253,6 +256,11 @@ impl Engine {
         let known = sending.state.is_open();
         let roce = sending.roce;
         let this = &mut sending.lanes[usize::from(lane)];
+        if roce && self.made_links >= LINKS {
+            this.again_at = Some(self.now);
+            self.next_look = self.now;
+            return;
+        }
         (this.again_at, this.since) = (None, self.now);
         this.epoch += 1;
         let mut hello = Hello {

@@ -230,6 +230,8 @@ pub(crate) struct Engine {
     counts: Counts,
     /// The devices of lanes over RDMA.
     nics: Option<Nics>,
+    /// Links that this round has made.
+    made_links: u32,
 }
 
 impl Engine {

@@ -189,7 +189,7 @@ impl Rounds {
         {
             return Left::Nothing;
         }
-        engine.now = Instant::now();
+        (engine.now, engine.made_links) = (Instant::now(), 0);
         engine.shared.orders.take(orders);
         let mut busy = !orders.is_empty() || !events.is_empty();
         engine.hear_events(events);

@@ -94,6 +94,7 @@ impl Engine {
         let (token, now) = (self.next_token as u32, self.now);
         let none = || VerbsError::Device(FAILED.into());
         let nic = self.nics.as_mut().and_then(|nics| nics.get_mut(nic)).ok_or_else(none)?;
+        self.made_links += 1;
         let link = nic.link(token, port | 0xC000, now)?;
         self.watch_queues();
         Ok(link)

@@ -103,6 +103,7 @@ pub(crate) fn start(
         counts,
         config,
         nics,
+        made_links: 0,
     };
     engine.watch_queues();
     engine.keep_spare();

@@ -79,7 +79,14 @@ impl Engine {
                     self.next_look =
                         this.again_at.map_or(self.next_look, |at| self.next_look.min(at));
                 }
-                (Phase::Greeting, Some(_)) if age >= time_out => self.time_out(number, lane),
+                (Phase::Greeting, Some(token)) if age >= time_out => {
+                    let (roce, planned) = (sending.roce, sending.end(lane).dst.is_some());
+                    if !(roce && self.is_only_slow(token, age)) {
+                        self.time_out(number, lane);
+                    } else if !planned {
+                        self.pass_on(number, lane);
+                    }
+                }
                 (Phase::Greeting, Some(token)) => {
                     let patience = self.config.patience(this.failures);
                     let others = self.now - sending.spoke < self.config.patience(0);
@@ -153,6 +160,15 @@ impl Engine {
     fn is_opening(&self, token: usize) -> bool {
         let connection = self.connections.get(&token);
         connection.and_then(|it| tcp::life(&it.stream)).is_some_and(|life| life.opening)
+    }
+
+    /// Whether the system at the other end of a connection answers, and only the process there does not: queue pairs
+    /// take their time, a second for a thousand of them.
+    fn is_only_slow(&self, token: usize, age: Duration) -> bool {
+        let life = self.connections.get(&token).and_then(|it| tcp::life(&it.stream));
+        let time_out = self.config.path_time_out;
+        age < self.config.give_up / 4
+            && life.is_some_and(|it| !it.opening && (!it.unanswered || it.silent < time_out))
     }
 
     /// Whether `lane` is lost again and again, with nothing arriving in between, and is needed.
