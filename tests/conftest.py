@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +198,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
     """Start the command line, so that a signal can be sent to it."""
-    # A test run in the background ignores interrupts, and its children would inherit that.
-    previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    with heard(signal.SIGINT):
         return subprocess.Popen(
             command(*arguments),
             cwd=cwd,
@@ -208,5 +207,14 @@ def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+
+@contextmanager
+def heard(*numbers: signal.Signals) -> Iterator[None]:
+    """Have new processes hear signals that this one ignores, in the background or under nohup."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, action in before.items():
+            signal.signal(number, action)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import sweeps
-from conftest import SMALL, Weft, command, start, until
+from conftest import SMALL, Weft, command, heard, start, until
 from dask_workers import scheduler
 from test_sweep import run_folders, same_tables
 from weft.errors import ClusterError, ExperimentError
@@ -406,13 +406,14 @@ def _slurm_sweep(folder: Path, jobs: int) -> subprocess.Popen[str]:
     pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
     (folder / "small.toml").write_text(SMALL)
     on = f"slurm:queue=batch,cores=1,memory=2GB,interface=lo,jobs={jobs}"
-    return subprocess.Popen(
-        command("run", "small.toml", "--no-report", "--on", on),
-        cwd=folder,
-        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with heard(signal.SIGINT, signal.SIGHUP):
+        return subprocess.Popen(
+            command("run", "small.toml", "--no-report", "--on", on),
+            cwd=folder,
+            env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

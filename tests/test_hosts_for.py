@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Weft
+from conftest import Weft, heard
 from weft import _native, api, software
 from weft.errors import ExperimentError
 from weft.plans import make
@@ -164,7 +164,9 @@ def test_the_script_of_perftest_fails_where_one_of_its_programs_does(
     assert ran[0].startswith("-d mlx5_0 -x 3 --tclass=104 ")
     assert all(" -D 1 10." in one for one in ran)
     program.write_text("#!/bin/sh\nexec sleep 60\n")
-    with subprocess.Popen(words, cwd=tmp_path, env=os.environ | {"PATH": path}) as script:
+    with heard(signal.SIGINT):
+        script = subprocess.Popen(words, cwd=tmp_path, env=os.environ | {"PATH": path})
+    with script:
         time.sleep(0.5)
         script.send_signal(signal.SIGINT)
         assert script.wait(10) == 1
