@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import polars as pl
 import pytest
@@ -172,15 +173,24 @@ def _table(text: str, begins: str) -> list[list[str]]:
 
 def _heat_map() -> dict[str, dict[str, str]]:
     """By scheme and scenario, what the picture says."""
-    heads = re.findall(r"<text[^>]*rotate\(-30\)[^>]*>([^<]*)", HEAT_MAP)
-    cells = re.findall(r'<text[^>]* x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)', HEAT_MAP)
-    names = [(float(y), text) for _, y, text in cells if re.fullmatch(r"[a-z][a-z0-9-]+", text)]
+    place = r'(?:x="([\d.]+)" y="([\d.]+)"|translate\(([\d.]+) ([\d.]+)\))'
+    heads, cells = [], []
+    for text in re.findall(r'<g id="text_\d+">(.*?)</g>', HEAT_MAP, re.DOTALL):
+        lines = re.findall(rf"<text[^>]*{place}[^>]*>([^<]*)", text)
+        # Names that are too long have lines, broken behind a hyphen or at a space.
+        words = " ".join(line[-1] for line in lines).replace("- ", "-")
+        x, y = (fmean(float(line[at] or line[at + 2]) for line in lines) for at in (0, 1))
+        if "rotate(-30)" in text:
+            heads.append(words)
+        else:
+            cells.append((x, y, words))
+    names = [(y, text) for _, y, text in cells if re.fullmatch(r"[a-z][a-z0-9-]+", text)]
     found = {}
     for height, name in names:
         line = [
-            (float(x), text)
+            (x, text)
             for x, y, text in cells
-            if abs(float(y) - height) < 5 and re.fullmatch(r"[\d.]+|\N{EN DASH}", text)
+            if abs(y - height) < 5 and re.fullmatch(r"[\d.]+|\N{EN DASH}", text)
         ]
         found[name] = dict(zip(heads, [text for _, text in sorted(line)], strict=False))
     return found
