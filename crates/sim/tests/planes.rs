@@ -92,9 +92,13 @@ fn a_lost_plane_is_left_to_the_others() {
         let whole = received(&setup);
         setup.failures.push(down(LinkChoice::Planes(vec![2])));
         let worst = received(&setup).into_iter().max().unwrap();
-        // A queue pair that keeps its order goes elsewhere as a whole, and shares a plane with another one of its host, after
-        // a time-out of 0.3 of the whole; one that sprays tries again.
-        let most = if ["ecmp", "ethereal"].contains(&scheme) { 2.4 } else { 1.2 };
+        // A queue pair that keeps its order goes elsewhere as a whole, after a time-out of 0.3 of the whole, and shares a plane
+        // with another one of its host; under Ethereal a random path, too. One that sprays tries again.
+        let most = match scheme {
+            "ethereal" => 3.1,
+            "ecmp" => 2.1,
+            _ => 1.2,
+        };
         let ratio = worst.0 as f64 / whole.into_iter().max().unwrap().0 as f64;
         assert!(ratio > 1.0 && ratio < most, "{scheme}: {ratio}");
     }

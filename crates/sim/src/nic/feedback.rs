@@ -238,7 +238,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (fabric, underway) = (self.config.fabric, flow.underway(chunk));
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
-            self.nics.time_outs.reroute(id, self.now, flow.sender.arrived());
+            self.nics.time_outs.reroute(id, self.now);
             if let Some(port) = chunk.and_then(|chunk| planner.port(chunk)) {
                 flow.planes = 1 << port;
             }
@@ -269,9 +269,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let lost = flow.sender.on_timer(self.now, after);
         let is_stuck = flow.is_stuck(lost > 0, rto);
         if lost > 0 || is_stuck {
-            let arrived = flow.sender.arrived();
             if backs_off {
-                self.nics.time_outs.back_off(id, self.now, after, arrived);
+                self.nics.time_outs.back_off(id, self.now, after, flow.sender.arrived());
             }
             for _ in 0..if flow.hooks.is_reported() { lost } else { 1 } {
                 flow.congestion.on_loss(self.now, Loss::TimeOut);
@@ -279,12 +278,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let time_out = TimeOut { now: self.now, after };
             self.name_losses(id, time_out);
             let is_of_route = is_stuck || self.nics.time_outs.is_of_route(id, time_out);
-            let is_in_vain = self.nics.time_outs.is_in_vain(id, arrived);
-            match self.steer_time_out(id, time_out) {
-                // Another plane was enough the last time, or is tried first.
-                true if !is_in_vain => self.nics.time_outs.reroute(id, self.now, arrived),
-                _ if is_of_route => self.reroute(host, id, LossSignal::TimeOut),
-                _ => {}
+            self.steer_time_out(id, time_out);
+            if is_of_route {
+                self.reroute(host, id, LossSignal::TimeOut);
             }
         }
         if is_stuck {

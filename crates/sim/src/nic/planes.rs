@@ -207,14 +207,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.nics.plane(id, plane).hear();
         }
     }
-    /// Queue pair `id` timed out. Whether it goes on in another plane.
-    pub(super) fn steer_time_out(&mut self, id: u32, time_out: TimeOut) -> bool {
+    /// Queue pair `id` timed out.
+    pub(super) fn steer_time_out(&mut self, id: u32, time_out: TimeOut) {
         let count = self.planes();
         let nics = &mut self.nics;
         let flow = &mut nics.senders[id as usize];
         flow.steering.on_time_out(time_out);
         if count == 1 {
-            return false;
+            return;
         }
         let planes = &mut nics.planes[nics.ports.index(id, 0)..][..count as usize];
         planes.iter_mut().for_each(|plane| plane.steering.on_time_out(time_out));
@@ -227,10 +227,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 let mut others = (1..count).map(|step| (own + step) % count);
                 let next = others.find(|plane| flow.dead >> plane & 1 == 0);
                 flow.planes = 1 << next.unwrap_or(own);
-                return next.is_some();
             }
         }
-        false
     }
     /// Those of whose links none is in `dead`, if there are such.
     pub(super) fn live_ports(&self, dead: u8) -> u8 {

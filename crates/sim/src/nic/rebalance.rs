@@ -57,9 +57,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let planner = &mut self.nics.hosts[host].planner;
         planner.rebalance(self.now, &flows, self.config.fabric, &mut moved);
         for (index, route) in moved {
-            let flow = &mut self.nics.senders[own[index] as usize];
-            flow.route = route;
-            self.nics.time_outs.reroute(own[index], self.now, flow.sender.arrived());
+            self.nics.senders[own[index] as usize].route = route;
+            self.nics.time_outs.reroute(own[index], self.now);
         }
     }
 }

@@ -10,8 +10,8 @@ use weft_units::Time;
 #[derive(Debug, Default)]
 pub(crate) struct TimeOuts {
     back_offs: FxHashMap<u32, BackOff>,
-    /// When each took the route that it has, if it was opened with another one, and packets that had arrived by then.
-    rerouted: FxHashMap<u32, (Time, u32)>,
+    /// When each took the route that it has, if it was opened with another one.
+    rerouted: FxHashMap<u32, Time>,
 }
 
 impl TimeOuts {
@@ -25,19 +25,14 @@ impl TimeOuts {
         self.back_offs.entry(id).or_default().timed_out(now, after, arrived);
     }
 
-    /// Queue pair `id` goes on by another route, or in another plane; so many of its packets have arrived.
-    pub(super) fn reroute(&mut self, id: u32, now: Time, arrived: u32) {
-        self.rerouted.insert(id, (now, arrived));
+    /// Queue pair `id` goes on by another route.
+    pub(super) fn reroute(&mut self, id: u32, now: Time) {
+        self.rerouted.insert(id, now);
     }
 
     /// Whether a time-out of queue pair `id` says something of the route that it has now.
     pub(super) fn is_of_route(&self, id: u32, time_out: TimeOut) -> bool {
-        self.rerouted.get(&id).is_none_or(|(since, _)| time_out.reaches(*since))
-    }
-
-    /// Whether nothing of queue pair `id` has arrived since it took the route that it has.
-    pub(super) fn is_in_vain(&self, id: u32, arrived: u32) -> bool {
-        self.rerouted.get(&id).is_some_and(|(_, before)| *before == arrived)
+        self.rerouted.get(&id).is_none_or(|since| time_out.reaches(*since))
     }
 
     /// Queue pair `id` is over.
