@@ -162,12 +162,11 @@ impl Steer for PlbFlow {
         if !time_out.reaches(self.path.since) {
             return;
         }
-        let now = time_out.now;
-        self.path.leave(now);
+        self.path.leave(time_out.now);
         self.congested = 0;
         let Time(span) = self.scheme.suspend;
         let more = Time(random::below(self.path.stream.bits(), span));
-        self.suspended = now.saturating_add(self.scheme.suspend).saturating_add(more);
+        self.suspended = time_out.now.saturating_add(self.scheme.suspend).saturating_add(more);
     }
 }
 

@@ -277,9 +277,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             let time_out = TimeOut { now: self.now, after };
             self.name_losses(id, time_out);
-            let is_of_route = is_stuck || self.nics.time_outs.is_of_route(id, time_out);
             self.steer_time_out(id, time_out);
-            if is_of_route {
+            if is_stuck || self.nics.time_outs.is_of_route(id, time_out) {
                 self.reroute(host, id, LossSignal::TimeOut);
             }
         }
