@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "callers vouch for memory that is sent and received in place")]
 
-use super::tables::{Keys, Known, Pages, Tables, pages};
+use super::tables::{Keys, Known, Pages, Tables, after_sweep, pages};
 use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::request::Status;
@@ -122,11 +122,7 @@ impl Memory {
             return Ok(known);
         }
         // It may take seconds, and the engine looks into the tables with each frame.
-        let regions = match register(pages) {
-            // Of what may be pinned something may be free now.
-            Err(_) if self.tables().sweep() => register(pages),
-            first => first,
-        }?;
+        let regions = after_sweep(|| register(pages), || self.tables().sweep())?;
         Ok(self.tables().keep(pages, regions))
     }
 

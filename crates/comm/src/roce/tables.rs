@@ -103,11 +103,7 @@ impl<R: Known> Tables<R> {
             lent.users.push(user.clone());
             return Ok(lent.region.remote_keys());
         }
-        let region = match register(pages) {
-            // Of what may be pinned something may be free now.
-            Err(_) if self.sweep() => register(pages),
-            first => first,
-        }?;
+        let region = after_sweep(|| register(pages), || self.sweep())?;
         let keys = region.remote_keys();
         if self.lent.insert(pages, Lent { region, users: vec![user.clone()] }).is_none() {
             self.lent_bytes += pages.1;
@@ -141,6 +137,17 @@ impl<R> Lent<R> {
 /// Pages that begin before the span does.
 fn up_to(span: Span) -> (Bound<Pages>, Bound<Pages>) {
     (Bound::Unbounded, Bound::Included((span.start() as usize, usize::MAX)))
+}
+
+/// Makes memory known, and tries again if that is refused and `sweep` has made room: what is over may still be pinned.
+pub(super) fn after_sweep<R, E>(
+    register: impl Fn() -> Result<R, E>,
+    sweep: impl FnOnce() -> bool,
+) -> Result<R, E> {
+    match register() {
+        Err(_) if sweep() => register(),
+        first => first,
+    }
 }
 
 /// The pages that a span touches.
