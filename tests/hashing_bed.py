@@ -53,16 +53,15 @@ class Asked:
         return wrong
 
     def _uplink_of(self, src: int, dst: int, port: int) -> list[int]:
-        """The uplinks over which packets from a port leave its leaf."""
+        """The uplinks over which all packets from a port leave its leaf; others may send, too."""
         leaf = f"leaf-{self.cluster.hosts[src].leaf}"
         before = self._sent(leaf)
         with system.home():
             system.enter(f"host-{src}")
-            self._send(src, dst, port)
+            sent = self._send(src, dst, port)
         after = self._sent(leaf)
-        return [
-            place for place, (old, new) in enumerate(zip(before, after, strict=True)) if new > old
-        ]
+        more = [new - old for old, new in zip(before, after, strict=True)]
+        return [place for place, packets in enumerate(more) if packets >= sent]
 
     def _sent(self, leaf: str) -> list[int]:
         """Packets that have left by each uplink."""
@@ -72,7 +71,8 @@ class Asked:
         counters = {name.strip(): rest.split() for name, rest in (one.split(":") for one in lines)}
         return [int(counters[link.lower_port][9]) for link in self.cluster.uplinks[leaf]]
 
-    def _send(self, src: int, dst: int, port: int) -> None:
+    def _send(self, src: int, dst: int, port: int) -> int:
+        """Sends from a port; how many packets."""
         hosts = self.cluster.hosts
         to = (hosts[dst].address, self.cluster.port)
         kind = socket.SOCK_DGRAM if self.cluster.protocol == "udp" else socket.SOCK_STREAM
@@ -82,9 +82,10 @@ class Asked:
             if kind == socket.SOCK_STREAM:
                 # Refused, after a packet each way.
                 one.connect_ex(to)
-                return
+                return 1
             for _ in range(DATAGRAMS):
                 one.sendto(b"x", to)
+        return DATAGRAMS
 
     def over(self) -> dict[str, Any]:
         """What `weft discover --over` says on the first host; some have an SSH server."""
