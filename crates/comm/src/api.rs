@@ -318,7 +318,8 @@ impl Connecting {
 }
 
 impl SendChannel {
-    /// Sends `len` bytes from `start` on. `None`: too much is under way; ask again.
+    /// Sends `len` bytes from `start` on. `None`: too much is under way; ask again. It leaves when a request of the
+    /// endpoint is asked about ([`Request::test`]), within a millisecond anyway.
     ///
     /// # Safety
     /// The memory stays readable and unchanged until the request is done or the channel is dropped,

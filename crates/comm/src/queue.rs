@@ -41,14 +41,15 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Hands over `order`: whoever does so has it taken, or wakes the sleeper. Of an engine that is gone
-    /// nobody hears.
-    pub(crate) fn push(&self, order: T) {
+    /// Hands over `order`, and says whether the engine sleeps: then whoever does so has it taken, or wakes it. Of an
+    /// engine that is gone nobody hears.
+    pub(crate) fn push(&self, order: T) -> bool {
         let mut inner = self.lock();
         if !inner.closed {
             inner.orders.push(order);
             self.count.store(inner.orders.len(), Ordering::Release);
         }
+        inner.sleeps
     }
 
     /// Wakes the thread that sleeps until there are orders, if it does.

@@ -9,7 +9,7 @@ use proxy::{Fault, Proxy};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weft_comm::wire::{EAGER, HEADER, HELLO, Header, Kind};
+use weft_comm::wire::{HEADER, HELLO, Header, Kind};
 use weft_comm::{Checksum, CommError, Endpoint, EndpointConfig, RecvChannel, Request, SendChannel};
 
 /// A channel whose connections go through a proxy.
@@ -407,9 +407,12 @@ fn behind_a_proxy(connections: Vec<Fault>) -> (Endpoint, Endpoint, SendChannel, 
     (a, b, sending, receiving)
 }
 
-/// Bytes until message `number` of `EAGER` bytes is here over the first connection.
+/// Bytes of the longest messages that are over when they are written.
+const SHORT: usize = 64 << 10;
+
+/// Bytes until message `number` of `SHORT` bytes is here over the first connection.
 const fn behind(number: u64) -> u64 {
-    HELLO as u64 + number * (HEADER as u64 + EAGER)
+    HELLO as u64 + number * (HEADER + SHORT) as u64
 }
 
 /// A short message stands half read, and its buffer is announced meanwhile: others may go for it.
@@ -417,9 +420,9 @@ const fn behind(number: u64) -> u64 {
 fn a_short_message_that_stalls_does_not_count_once_it_has_a_buffer() {
     let stall = Fault::Stall(behind(7) + 20_000, Duration::from_millis(300));
     let (_a, _b, sending, receiving) = behind_a_proxy(vec![stall]);
-    let mut all: Vec<_> = (0..25).map(|seed| pattern(seed, EAGER as usize)).collect();
+    let mut all: Vec<_> = (0..25).map(|seed| pattern(seed, SHORT)).collect();
     all[15].truncate(1);
-    all[24].truncate(EAGER as usize - 1);
+    all[24].truncate(SHORT - 1);
     let mut buffers: Vec<_> = all.iter().map(|one| vec![0; one.len()]).collect();
     let mut requests = Vec::new();
     let settle = |requests: &[Request]| {
@@ -460,7 +463,7 @@ fn a_request_to_send_is_made_again() {
             faults.resize(1_000, Fault::Stall(0, for_ever));
         }
         let (_a, _b, sending, receiving) = behind_a_proxy(faults);
-        let mut all: Vec<_> = (0..11).map(|seed| pattern(seed, EAGER as usize)).collect();
+        let mut all: Vec<_> = (0..11).map(|seed| pattern(seed, SHORT)).collect();
         all[8].truncate(1);
         all[9].truncate(1);
         all[10] = pattern(10, LONG);
@@ -485,7 +488,7 @@ fn a_goodbye_does_not_overtake_what_was_sent() {
     for (keeps_endpoint, waits) in [(true, false), (true, true), (false, false)] {
         let stall = Fault::Stall(100_000, Duration::from_millis(150));
         let (a, _b, sending, receiving) = behind_a_proxy(vec![Fault::None, stall]);
-        let all: Vec<_> = (0..15).map(|seed| pattern(seed, EAGER as usize)).collect();
+        let all: Vec<_> = (0..15).map(|seed| pattern(seed, SHORT)).collect();
         for bytes in &all {
             wait(&take(|| send(&sending, bytes, 0))).unwrap();
         }
@@ -493,7 +496,7 @@ fn a_goodbye_does_not_overtake_what_was_sent() {
         let _never = waits.then(|| take(|| send(&sending, &long, 0)));
         let _a = if keeps_endpoint { Some(a) } else { None };
         drop(sending);
-        let mut buffer = vec![0; EAGER as usize];
+        let mut buffer = vec![0; SHORT];
         for (number, bytes) in all.iter().enumerate() {
             let received = receive(&receiving, &mut [(&mut buffer, 0)]);
             let received = received.and_then(|request| wait(&request.expect("there is room")));

@@ -11,7 +11,8 @@ use weft_comm::half::sender::{Completed, GivenUp, Part, SendHalf, TooLarge};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
 use weft_comm::wire::{
-    EAGER, HEADER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, Slot, Slots, WINDOW, WireError,
+    HEADER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW,
+    WireError,
 };
 use weft_comm::{Sizes, Span};
 use weft_trial::prelude::*;
@@ -243,7 +244,7 @@ impl Channel {
         // Where parts repeat nobody is.
         let eager = eager && !repeats;
         if eager {
-            sender.allow_eager(EAGER);
+            sender.allow_eager(MOST_PAYLOAD.into());
         }
         for lane in 0..LANES {
             assert_eq!(usize::from(sender.open_lane()), lane);
@@ -302,7 +303,7 @@ impl Channel {
     /// Cuts what has a buffer into up to three parts, for lanes in turn.
     fn assign(&mut self) {
         while let Some((send, bytes)) = self.sender.poll_matched() {
-            let most = if self.eager && bytes <= EAGER { 1 } else { bytes };
+            let most = if self.eager && bytes <= u64::from(MOST_PAYLOAD) { 1 } else { bytes };
             let parts = u64::from(self.cuts % 3 + 1).min(most).max(1);
             for part in 0..parts {
                 self.cuts = self.cuts.wrapping_mul(5).wrapping_add(1);
@@ -686,8 +687,8 @@ fn eager_frames_without_end_are_refused() {
     let taken = (0..).take_while(|order| take(&mut half, *order, 1)).count();
     assert_eq!(taken, MOST_EAGER);
     let mut half = fresh();
-    let taken = (0..).take_while(|order| take(&mut half, *order, EAGER as u32)).count();
-    assert_eq!(taken as u64, MOST_EAGER_BYTES / EAGER);
+    let taken = (0..).take_while(|order| take(&mut half, *order, MOST_PAYLOAD)).count();
+    assert_eq!(taken as u64, MOST_EAGER_BYTES / u64::from(MOST_PAYLOAD));
     let mut half = fresh();
     assert!(take(&mut half, 5, 1) && !take(&mut half, 5, 1));
 }
@@ -727,7 +728,7 @@ fn a_flood_is_not_eager() {
     let mut content = [1_u8; 8];
     let span = Span::new(content.as_mut_ptr(), content.len());
     let mut half: SendHalf<u32> = SendHalf::new(false);
-    half.allow_eager(EAGER);
+    half.allow_eager(MOST_PAYLOAD.into());
     let slots = Slots::new([Slot { size: 8, ..Slot::default() }]);
     half.handle_clear(0, MOST_EAGER as u64 - 1, slots).expect("in window").expect("they fit");
     for _ in 0..MOST_EAGER {
@@ -746,10 +747,10 @@ fn a_flood_is_not_eager() {
 /// of, and everybody behind waits, too.
 #[test]
 fn eager_sends_stop_where_a_receiver_does() {
-    let mut content = vec![1_u8; 200_000];
+    let mut content = vec![1_u8; 300_000];
     let start = content.as_mut_ptr();
     let mut half: SendHalf<u32> = SendHalf::new(false);
-    half.allow_eager(EAGER);
+    half.allow_eager(MOST_PAYLOAD.into());
     let lane = half.open_lane();
     let send = |half: &mut SendHalf<u32>, len: usize| {
         // SAFETY: the content outlives the half.
@@ -761,10 +762,10 @@ fn eager_sends_stop_where_a_receiver_does() {
         }
         matched.is_some()
     };
-    let most = (MOST_EAGER_BYTES / EAGER) as usize;
-    assert!((0..most).all(|_| send(&mut half, EAGER as usize)));
+    let most = (MOST_EAGER_BYTES / (64 << 10)) as usize;
+    assert!((0..most).all(|_| send(&mut half, 64 << 10)));
     assert!(!half.waits() && !half.has_request());
-    assert!(!send(&mut half, EAGER as usize) && !send(&mut half, 1));
+    assert!(!send(&mut half, 64 << 10) && !send(&mut half, 1));
     assert!(half.waits() && half.has_request());
     assert_eq!(half.request().total, most as u64);
     assert!(!half.has_request(), "once");
@@ -773,5 +774,45 @@ fn eager_sends_stop_where_a_receiver_does() {
     assert!(half.poll_matched().is_none(), "these were out");
     half.handle_clear(most as u64, 1, slots).expect("in window").expect("they fit");
     assert!(half.poll_matched().is_some() && half.poll_matched().is_some() && !half.waits());
-    assert!(!send(&mut half, 65_537) && half.waits(), "larger ones wait");
+    let mut half = SendHalf::new(false);
+    half.allow_eager(u64::MAX);
+    assert_eq!(half.open_lane(), lane);
+    let most = MOST_PAYLOAD as usize;
+    assert!(send(&mut half, most) && !send(&mut half, most + 1), "no frame holds it");
+}
+
+/// Nor are long messages, from so many bytes on until few are left.
+#[test]
+fn a_flood_of_long_messages_is_not_eager() {
+    let mut content = vec![1_u8; 200_000];
+    let span = Span::new(content.as_mut_ptr(), content.len());
+    let mut half: SendHalf<u32> = SendHalf::new(false);
+    half.allow_eager(MOST_PAYLOAD.into());
+    let lane = half.open_lane();
+    // Writes what need not wait; whether it was eager.
+    let write = |half: &mut SendHalf<u32>| {
+        let (send, end) = half.poll_matched()?;
+        half.assign(lane, Part { send, subflow: 0, start: 0, end });
+        let header = half.poll_frame(lane).expect("it has one").header;
+        half.handle_written(lane, header.frame);
+        Some(header.eager)
+    };
+    let send = |half: &mut SendHalf<u32>| {
+        // SAFETY: the content outlives the half.
+        unsafe { half.post(span, 3, 0) }.expect("it fits");
+        write(half)
+    };
+    let slots = Slots::new([Slot { tag: 3, size: 200_000, ..Slot::default() }]);
+    let acknowledge = |half: &mut SendHalf<u32>, frames| {
+        half.handle_ack(lane, frames, &mut Completed::default()).expect("they were sent");
+    };
+    assert_eq!([0; 3].map(|_| send(&mut half)), [Some(true), Some(true), None]);
+    half.handle_clear(0, 2, slots).expect("in window").expect("they fit");
+    assert_eq!(write(&mut half), Some(false));
+    acknowledge(&mut half, 2);
+    assert_eq!(send(&mut half), None, "one is left");
+    half.handle_clear(3, 0, slots).expect("in window").expect("it fits");
+    assert_eq!(write(&mut half), Some(false));
+    acknowledge(&mut half, 4);
+    assert_eq!(send(&mut half), Some(true));
 }

@@ -7,7 +7,7 @@ use crate::links::Links;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weft_comm::wire::EAGER;
+use weft_comm::wire::MOST_PAYLOAD;
 use weft_comm::{
     Buffer, Connecting, Endpoint, Handle, Listener, RecvChannel, Request, SendChannel, Sizes,
 };
@@ -24,7 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_millis(1);
 
 /// What a peer that is watched never receives, too long to go before it does.
-static WORD: [u8; EAGER as usize + 1] = [0; EAGER as usize + 1];
+static WORD: [u8; MOST_PAYLOAD as usize + 1] = [0; MOST_PAYLOAD as usize + 1];
 
 /// What is sent first. On the heap, where it stays.
 type Greeting = Box<[u8; GREETING]>;

@@ -238,6 +238,11 @@ impl Members {
         plannings.zip(ends).any(|(it, end)| it.is_some_and(|it| it.watches) && end.dst.is_some())
     }
 
+    /// Messages of so many bytes go whole to one NIC.
+    pub(super) fn whole(&self, ends: &[End]) -> u64 {
+        if ends.len() == 1 { u64::MAX } else { 2 * LEAST_SHARE - 1 }
+    }
+
     /// The shares of a message for the NICs that reach its receiver.
     pub(super) fn shares(
         &self,

@@ -150,11 +150,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Hands over an order, and has it carried out. Nobody hears those of a child that was forked.
+    /// Hands over an order, and has it carried out. Sends and receives that follow each other are carried out
+    /// together, by whoever asks for one of them, and share system calls. Nobody hears orders of a child that was
+    /// forked.
     pub(crate) fn order(&self, order: Order) {
         if self.process.is_current() {
-            self.orders.push(order);
-            self.carry_out();
+            let waits = matches!(order, Order::Send { .. } | Order::Receive { .. });
+            let sleeps = self.orders.push(order);
+            if sleeps || !waits {
+                self.carry_out();
+            }
         }
     }
     /// The state of a new channel.

@@ -43,6 +43,8 @@ struct Rounds {
     orders: Vec<Order>,
     /// When it gives up what still has to leave.
     stop_at: Option<Instant>,
+    /// The last round did not look for what had come, to carry out orders first.
+    puts_off: bool,
     /// The last round had something to do.
     busy: bool,
     /// The endpoint's thread looks again then.
@@ -70,8 +72,15 @@ impl Progress {
     pub(super) fn begin(&self, engine: Engine) -> RawFd {
         let file = engine.poll.as_raw_fd();
         let (events, orders) = (Events::with_capacity(256), Vec::new());
-        let rounds =
-            Rounds { engine, events, orders, stop_at: None, busy: false, sleeps_until: None };
+        let rounds = Rounds {
+            engine,
+            events,
+            orders,
+            stop_at: None,
+            puts_off: false,
+            busy: false,
+            sleeps_until: None,
+        };
         *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(rounds));
         file
     }
@@ -93,7 +102,7 @@ impl Shared {
     }
 
     /// A round that carries out orders, and does not look for what has come: whoever gives an order asks for
-    /// something next, and to look is a system call.
+    /// something next.
     pub(super) fn carry_out(&self) {
         self.drive_round(false);
     }
@@ -181,9 +190,13 @@ fn round(rounds: &mut Option<Box<Rounds>>, turns: usize, looks: bool) -> Left {
 
 impl Rounds {
     fn round(&mut self, turns: usize, looks: bool) -> Left {
-        let Rounds { engine, events, orders, stop_at, .. } = self;
+        let Rounds { engine, events, orders, stop_at, puts_off, .. } = self;
         events.clear();
+        // What is to leave goes first: to look is a system call. The next round looks then.
+        let first = looks && !*puts_off && !engine.shared.orders.is_empty();
+        *puts_off = first;
         if looks
+            && !first
             && let Err(error) = engine.poll.poll(events, Some(Duration::ZERO))
             && error.kind() != io::ErrorKind::Interrupted
         {

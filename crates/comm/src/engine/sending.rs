@@ -154,7 +154,7 @@ impl Engine {
             // Notes tell when something is acknowledged.
             half.allow_copies();
             if ends.iter().all(|end| end.dst.is_none()) {
-                half.allow_eager(self.spread.quantum());
+                half.allow_eager(self.members.whole(&ends).min(self.spread.quantum()));
             }
         }
         let first = ends.iter().position(|end| end.reaches);

@@ -5,8 +5,8 @@ use crate::handle::MOST_NICS;
 use crate::memory::Span;
 use crate::slab::Slab;
 use crate::wire::{
-    CALM, EAGER, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW,
-    WireError, check_sum,
+    CALM, Header, Kind, MOST_EAGER, MOST_EAGER_BYTES, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError,
+    check_sum,
 };
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -77,6 +77,10 @@ pub struct TooLarge {
 const COPIED: u64 = 64 << 10;
 /// All copies of a half, in bytes and sends.
 const MOST_COPIES: Share = Share { bytes: 1 << 20, count: 256 };
+/// More sends under way than that, or longer ones of more bytes, are a flood: they have buffers in time, and none is
+/// eager until only a few are left.
+const FLOOD: Share = Share { bytes: 512 << 10, count: MOST_EAGER };
+const FEW: Share = Share { bytes: COPIED, count: 8 };
 /// Eager sends whose buffers are not known.
 const MOST_UNKNOWN: Share = Share { bytes: MOST_EAGER_BYTES, count: MOST_EAGER };
 
@@ -132,6 +136,10 @@ pub struct SendHalf<T> {
     repeats: bool,
     /// Sends so far.
     count: u64,
+    /// All bytes of those under way.
+    bytes: u64,
+    /// They are many.
+    floods: bool,
     /// The first group that was not heard of.
     next_group: u64,
     /// Groups that came before their turn.
@@ -223,6 +231,8 @@ impl<T: Clone> SendHalf<T> {
             requested: 0,
             repeats: false,
             count: 0,
+            bytes: 0,
+            floods: false,
             next_group: 0,
             early: BTreeMap::new(),
             groups: VecDeque::new(),
@@ -244,10 +254,10 @@ impl<T: Clone> SendHalf<T> {
         self.copies = true;
     }
 
-    /// From now on sends of up to `most` bytes do not wait for a buffer. Each of them must go as one part.
+    /// From now on sends of up to `most` bytes do not wait for a buffer, if a frame holds them. Each of them must go as one part.
     pub fn allow_eager(&mut self, most: u64) {
         debug_assert!(self.count == 0, "their order is counted");
-        self.eager = Some(most.min(EAGER));
+        self.eager = Some(most.min(MOST_PAYLOAD.into()));
     }
 
     /// Takes a message.
@@ -279,17 +289,21 @@ impl<T: Clone> SendHalf<T> {
             acknowledged: 0,
             have,
         };
+        if self.sends.len() <= FEW.count && self.bytes <= FEW.bytes {
+            self.floods = false;
+        }
         let id = self.sends.insert(send);
+        self.bytes += size;
+        self.floods |= self.sends.len() > FLOOD.count || size > COPIED && self.bytes > FLOOD.bytes;
         self.waiting.push_back(Waiting { id, tag, size, eager: false });
         self.blocked += 1;
         self.match_sends()?;
         let Some(most) = self.eager else { return Ok(()) };
         let before = self.by_tag.entry(tag).or_default();
         let order = std::mem::replace(before, *before + 1);
-        // Whoever waits is told of all buffers. So nobody who comes later is eager. Nor does it pay in a flood, which has
-        // buffers in time.
+        // Whoever waits is told of all buffers. So nobody who comes later is eager.
         if self.blocked == 1
-            && self.sends.len() <= MOST_EAGER
+            && !self.floods
             && let Some(last) = self.waiting.back_mut().filter(|last| last.id == id && !last.eager)
             && size <= most
             && self.unknown.add(size, MOST_UNKNOWN)
@@ -648,6 +662,7 @@ impl<T: Clone> SendHalf<T> {
             if send.acknowledged == size
                 && let Some(send) = self.sends.remove(part.send)
             {
+                self.bytes -= size;
                 if send.is_copied {
                     self.copied.remove(size);
                 }
@@ -664,7 +679,7 @@ impl<T: Clone> SendHalf<T> {
     pub fn take_all(&mut self) -> Vec<T> {
         self.waiting.clear();
         self.matched.clear();
-        (self.blocked, self.copied, self.unknown) = Default::default();
+        (self.blocked, self.bytes, self.copied, self.unknown) = Default::default();
         for lane in &mut self.lanes {
             *lane = SendLane::default();
         }

@@ -1,8 +1,8 @@
 //! What frames begin with.
 
 use super::{
-    EAGER, HEADER, MOST_EAGER, MOST_PAYLOAD, NONCE, Slots, WINDOW, Welcome, WireError, check_sum,
-    long, word,
+    HEADER, MOST_EAGER, MOST_PAYLOAD, NONCE, Slots, WINDOW, Welcome, WireError, check_sum, long,
+    word,
 };
 
 /// What a frame is.
@@ -167,7 +167,7 @@ impl Header {
         };
         let fits = match kind {
             Kind::Data if header.eager => {
-                u64::from(header.len) <= EAGER && !header.repeats && header.offset >> 32 == 0
+                header.len <= MOST_PAYLOAD && !header.repeats && header.offset >> 32 == 0
             }
             Kind::Data => header.len <= MOST_PAYLOAD,
             Kind::Welcome => Welcome::fits(header.len as usize),

@@ -55,8 +55,6 @@ pub enum WireError {
 /// So many groups may be ahead of the oldest one that is not over.
 pub const WINDOW: u64 = MOST_REQUESTS as u64;
 
-/// Most bytes of an eager frame.
-pub const EAGER: u64 = 64 << 10;
 /// Eager frames for which no buffer was announced: so many at most, of so many bytes together. Who runs further ahead
 /// of a receiver than that has what it sends copied there.
 pub const MOST_EAGER: usize = MOST_REQUESTS;
