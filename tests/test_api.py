@@ -83,6 +83,13 @@ def test_mistakes_of_python_callers(change: dict[str, Any], said: str) -> None:
         package.simulate(tomllib.loads(SMALL) | change, **counts)
 
 
+def test_traffic_alone_is_no_experiment(tmp_path: Path) -> None:
+    """Python has no fabric for it, as `weft run` has."""
+    (tmp_path / "a.csv").write_text("src,dst,size\n0,1,1MB\n")
+    with pytest.raises(package.ExperimentError, match=r"without a fabric; .*as workload\.file$"):
+        package.simulate(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("name", ["ExperimentError", "StallError"])
 def test_exceptions_say_where_they_are_found(name: str) -> None:
     """In tracebacks, and for `multiprocessing`, which pickles them."""

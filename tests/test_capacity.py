@@ -148,6 +148,7 @@ def test_mistakes_take_one_line(weft: Weft, tmp_path: Path, case: str) -> None:
     """Exit code 2, nothing on standard output."""
     arguments, named = BAD[case]
     (tmp_path / "bad.toml").write_text("[fabric")
+    (tmp_path / "traffic.cm").write_text("Nodes 2\n")
     done = weft("capacity", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,16 @@ def test_set_and_seeds_change_the_experiment(weft: Weft, small: Path) -> None:
     rows = json.loads(done.stdout)
     assert [row["seed"] for row in rows] == [1, 1, 1]
     assert {row["size_bytes"] for row in rows} == {32000}
+
+
+def test_an_experiment_may_be_json(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """The same results under the same keys; its mistakes are told as JSON's."""
+    (tmp_path / "same.json").write_text(json.dumps(tomllib.loads(small.read_text())))
+    (tmp_path / "cut.json").write_text('{"fabric": {')
+    read = [weft("run", one, "--json", "--seeds", "1") for one in (small, "same.json")]
+    told, same = ([(row["scheme"], row["cct_s"]) for row in json.loads(one.stdout)] for one in read)
+    assert told == same
+    assert weft("run", "cut.json").stderr.startswith("error: cut.json (line 1): not JSON: ")
 
 
 def test_compare_takes_sections_in_short(weft: Weft) -> None:

@@ -16,7 +16,7 @@ def capacity(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Experiments (.toml), or directories of them.",
+            help="Experiments (.toml, .json), or directories of them.",
             show_default=False,
         ),
     ],
@@ -52,18 +52,11 @@ def capacity(
     \b
     Exit status: 0 there is an answer, "no" included; 2 bad input.
     """
-    from weft import ExperimentError
     from weft.analysis import capacity as analysis
     from weft.cli.terminal import width
     from weft.study import inputs
 
     paths = [path for file in files for path in inputs.experiment_files(Path(file))]
-    bare = next((path for path in paths if inputs.workload_key(path)), None)
-    if bare is not None:
-        raise ExperimentError(
-            f"{bare}: is a workload without a fabric; write an experiment with it as "
-            f"workload.{inputs.workload_key(bare)}"
-        )
     changes = options.overrides(set_ or [])
     experiments = inputs.distinct_names([inputs.from_file(path, changes) for path in paths])
     answers = [analysis.of(experiment, seed) for experiment in experiments]

@@ -21,8 +21,9 @@ def run(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Experiments (.toml), directories of them, or workloads: a connection "
-            "matrix of the htsim family (.cm), flows (.csv) or a trace (see weft list workloads).",
+            help="Experiments (.toml, .json), directories of them, or workloads: a "
+            "connection matrix of the htsim family (.cm), flows (.csv) or a trace (see weft list "
+            "workloads).",
             show_default=False,
         ),
     ],

@@ -58,9 +58,15 @@ class Experiment:
 def from_file(
     path: Path, overrides: Overrides = (), seeds: int | None = None, quick: bool = False
 ) -> Experiment:
-    """The experiment in a TOML file; if `quick`, as short as its `[quick]` makes it."""
+    """The experiment in a file of TOML or JSON; if `quick`, as short as its `[quick]` makes it."""
+    key = workload_key(path)
+    if key and path.is_file():
+        raise ExperimentError(
+            f"{path}: is a workload without a fabric; write an experiment with it as workload.{key}"
+        )
+    form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
     try:
-        return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
+        return _expand(read_text(path), form, str(path), overrides, seeds, quick)
     except ExperimentError as error:
         if _CLUSTER.match(str(error).removeprefix(str(path))):
             raise ExperimentError(
