@@ -134,6 +134,7 @@ def test_a_child_of_a_test_bed_tells_its_parent() -> None:
             0,
             "",
         ),
+        ("LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 weft list workloads > all.txt", 0, ""),
     ],
 )
 def test_nobody_reads_or_cannot(tmp_path: Path, command: str, status: int, said: str) -> None:

@@ -126,7 +126,11 @@ def _make_printable() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        elif isinstance(stream, io.TextIOWrapper) and (
+            stream.errors == "strict"
+            # Of the C locale; in UTF-8 it prints names of files as they are.
+            or (stream.errors == "surrogateescape" and stream.encoding != "utf-8")
+        ):
             stream.reconfigure(errors="replace")
 
 
