@@ -79,6 +79,28 @@ def test_full_standard_output(small: Path) -> None:
     assert done.stderr == "error: output: no space left on device\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "small.toml"), "file/runs: not a directory; name another path"),
+        (("plan", "cluster.toml", "--workload", "ring:size=1MB"), "file: file exists; name anoth"),
+        (("topology", "draw", "fat-tree:k=4"), "folder.svg: is a directory; name a file"),
+    ],
+)
+def test_no_place_for_an_output(
+    weft: Weft, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """What the user named is wrong, not the disk: exit code 2 of every command."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.svg").mkdir()
+    (tmp_path / "cluster.toml").write_text(
+        '[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
+    )
+    done = weft(*words, "-o", "folder.svg" if words[0] == "topology" else "file")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"error: {said}")
+
+
 def test_damaged_runs_are_simulated_again(weft: Weft, tmp_path: Path) -> None:
     """Cut or missing files, as after a power failure: one warning, and the same tables."""
     output = tmp_path / "out"

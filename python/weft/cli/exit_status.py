@@ -14,6 +14,17 @@ from weft import internal_errors
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Trouble of the system, not of what the user typed."""
+_ELSEWHERE = "name another path"
+_REFUSED = {
+    errno.EEXIST: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.EISDIR: "name a file",
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.EROFS: _ELSEWHERE,
+    errno.ENAMETOOLONG: "name a shorter one",
+}
+"""What helps where nothing can be at the path that the user named."""
 
 
 def of(error: BaseException) -> int:
@@ -54,8 +65,10 @@ def _of_disk(error: OSError) -> int:
     what, why = error.filename or "output", error.strerror or str(error)
     if error.filename is None:
         drop_output()
-    status = 1 if error.errno in _FULL or isinstance(error, OutsideError) else 2
-    return _complain(f"{what}: {why[:1].lower()}{why[1:]}", status)
+    mend = _REFUSED.get(error.errno or 0) if error.filename else None
+    outside = isinstance(error, OutsideError) and mend is None
+    said = f"{what}: {why[:1].lower()}{why[1:]}" + (f"; {mend}" if mend else "")
+    return _complain(said, 1 if error.errno in _FULL or outside else 2)
 
 
 def drop_output() -> None:

@@ -17,7 +17,7 @@ Plan = dict[str, Any]
 
 def write(plan: Plan, path: Path) -> None:
     """Write a plan, whole or not at all."""
-    with writing(path):
+    with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, json.dumps(plan, separators=(",", ":")) + "\n")
 
