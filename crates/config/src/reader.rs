@@ -347,7 +347,10 @@ pub fn unknown_key<'a>(key: &str, valid: impl Iterator<Item = &'a str> + Clone) 
                     all.push(key);
                 }
             }
-            format!("unknown key; remove it or use one of {}", all.join(", "))
+            match all.is_empty() {
+                true => "unknown key; remove it".to_owned(),
+                false => format!("unknown key; remove it or use one of {}", all.join(", ")),
+            }
         }
     }
 }

@@ -270,8 +270,11 @@ fn read_report(
         Value::Text(key) if ended.contains(key) => Ok(None),
         other => {
             let keys: Vec<_> = sweep.keys().collect();
-            let keys = if keys.is_empty() { "none".into() } else { keys.join(", ") };
-            Err(wrong(format!("{} is not swept; use one of {keys}", other.to_json())))
+            let mend = match keys.is_empty() {
+                true => "nothing is; remove it".to_owned(),
+                false => format!("use one of {}", keys.join(", ")),
+            };
+            Err(wrong(format!("{} is not swept; {mend}", other.to_json())))
         }
     }
 }

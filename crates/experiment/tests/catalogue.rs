@@ -252,7 +252,8 @@ fn short_forms_take_what_is_listed() {
     }
     assert!(shorthand(ShortKind::Workload, "a.txt:passes=2,algorithm=direct,window=4").is_ok());
     assert!(shorthand(ShortKind::Workload, "a.0.et:passes=2").is_err());
-    assert!(shorthand(ShortKind::Workload, "a.csv:passes=2").is_err());
+    let none = shorthand(ShortKind::Workload, "a.csv:passes=2").expect_err("no keys").to_string();
+    assert!(none.ends_with("passes: unknown key; remove it"), "{none}");
     // A list of communications ends as a list of flows does, and all of a Chakra trace as nothing.
     let list = file("list.csv", "comm_type,comm_group,comm_group_size,msg_size,stage\n");
     let prefix = file("all.0.et", "").with_file_name("all");

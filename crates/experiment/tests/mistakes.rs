@@ -307,7 +307,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "[balance]",
             "[report]\nx = \"workload.size\"\n[balance]",
-            r#"fig.toml: report.x (line 11): "workload.size" is not swept; use one of none"#,
+            r#"fig.toml: report.x (line 11): "workload.size" is not swept; nothing is; remove it"#,
         ),
         (
             "[balance]",

@@ -579,6 +579,10 @@ fn each_mistake_names_key_and_mend() {
             &[("balance.scheme", "subflows-0")],
             "balance.scheme (command line): \"subflows-0\": 0 is out of range; use 1 to 1024",
         ),
+        (
+            &[("balance.scheme", "subflows-N")],
+            "balance.scheme (command line): \"subflows-N\": N stands for a number; write one such as \"subflows-8\"",
+        ),
         (&[("balance.scheme", "ecmp-4")], ecmp_4),
         (
             &[("balance.scheme", "subflows"), ("balance.count", "0")],

@@ -108,7 +108,11 @@ impl Kind for SchemeName {
         let known: Vec<&str> = spellings.iter().map(String::as_str).collect();
         match &item.value {
             Value::Text(name) if SchemeInfo::find(name).is_ok() => Ok(name.clone()),
-            _ => OneOf(&known).read(item).map(|index| SCHEMES[index].name.to_owned()),
+            _ => {
+                let info = &SCHEMES[OneOf(&known).read(item)?];
+                let (spelt, name) = (info.spelling(), info.name);
+                Err(format!("{spelt:?}: N stands for a number; write one such as \"{name}-8\""))
+            }
         }
     }
     fn write(&self, value: &String) -> Value {
