@@ -110,7 +110,7 @@ fn members(r: &mut Reader<'_>, key: &'static str, meaning: &'static str) -> Resu
 fn leaf_spine(r: &mut Reader<'_>) -> Result<Clos> {
     let leaves = r.get("leaves", COUNT, None, "leaf switches (racks)")?;
     let spines = r.get("spines", COUNT, None, "spine switches")?;
-    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
+    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf; in short `hosts`")?;
     let members = members(r, "links_per_pair", "parallel links from a leaf to a spine")?;
     let link = host_link(r)?;
     let leaf_bundle = leaf_bundle(r, link, members)?;
@@ -146,8 +146,8 @@ fn rail_only(r: &mut Reader<'_>) -> Result<Clos> {
         }
         _ => {}
     }
-    let hosts =
-        r.get("hosts_per_leaf", COUNT, None, "NICs under each leaf, each of a server of its own")?;
+    let meaning = "NICs under each leaf, each of a server of its own; in short `hosts`";
+    let hosts = r.get("hosts_per_leaf", COUNT, None, meaning)?;
     let members = members(r, "links_per_pair", "parallel links from a leaf to a spine")?;
     let link = host_link(r)?;
     let leaf_bundle = leaf_bundle(r, link, members)?;
@@ -160,7 +160,7 @@ pub fn clos(r: &mut Reader<'_>) -> Result<Clos> {
     let tiers =
         r.get("tiers", Integer { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
     let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
-    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
+    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf; in short `hosts`")?;
     let members = members(r, "links_per_pair", "parallel links from a leaf to a switch above")?;
     let link = host_link(r)?;
     let leaf_bundle = leaf_bundle(r, link, members)?;
@@ -200,7 +200,7 @@ fn dragonfly(r: &mut Reader<'_>, plus: bool) -> Result<Wiring> {
             Group::LeavesAndSpines(leaves, spines)
         }
     };
-    let meaning = "hosts of each switch that has any: p";
+    let meaning = "hosts of each switch that has any: p; in short `hosts`";
     let hosts = r.get("hosts_per_leaf", COUNT, None, meaning)?;
     let meaning = "global links of a router, or spine: h";
     let global_ports = r.get("global_ports", COUNT, None, meaning)?;
@@ -251,7 +251,8 @@ fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
             return Err(r.wrong("sizes", what));
         }
     };
-    let hosts = r.get("hosts_per_leaf", COUNT, Some(1), "hosts of each switch")?;
+    let hosts =
+        r.get("hosts_per_leaf", COUNT, Some(1), "hosts of each switch; in short `hosts`")?;
     let words = ["around", "ends"];
     let meaning = "whether each dimension goes \"around\" (a torus) or \"ends\" (a mesh)";
     let wraps = r.get("edges", OneOf(&words), Some(0), meaning)? == 0;
