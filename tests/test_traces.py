@@ -64,6 +64,10 @@ def test_a_trace_that_a_run_refuses_cannot_run(weft: Weft, tmp_path: Path) -> No
     assert done.returncode == 1
     assert "It cannot run, for 1 reason:" in done.stdout
     assert what in done.stdout
+    goal = "num_ranks 2\nrank 0 {\n}\nrank 1 {\na: recv 8b from 0 tag 4\n}\n"
+    (tmp_path / "one.goal").write_text(goal)
+    told = weft("trace", "info", "one.goal").stdout
+    assert "It cannot run, for 1 reason; 1 node would wait forever:" in told
     done = weft("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload", path)
     assert done.returncode == 2
     assert what in done.stderr

@@ -123,7 +123,8 @@ def _verdict(found: dict[str, Any]) -> list[str]:
     if not found["problems"]:
         return ["It can run."]
     count = len(found["problems"]) + found["more_problems"]
-    stuck = f"; {found['stuck']} nodes would wait forever" if found["stuck"] else ""
+    waiting = found["stuck"]
+    stuck = f"; {waiting} node{'s' * (waiting > 1)} would wait forever" if waiting else ""
     more = [f"  ... and {found['more_problems']} more"] if found["more_problems"] else []
     what = f"It cannot run, for {count} reason{'s' * (count > 1)}{stuck}:"
     mend = [

@@ -46,7 +46,8 @@ def _source(
     targets = source["targets"]
     yield (
         f"{_name(source['address'], names)}: {found['protocol']} to port {found['port']} of "
-        f"{len(targets)} targets, {source['probes']} probes ({source['lost']} without an answer), "
+        f"{len(targets)} target{'s' * (len(targets) > 1)}, {source['probes']} "
+        f"probe{'s' * (source['probes'] > 1)} ({source['lost']} without an answer), "
         f"{source['seconds']:.1f} s"
     )
     heads = ["to", "switches", "paths", "ports", "fewest", "max/mean", "sure", ""]
