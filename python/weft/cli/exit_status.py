@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 
 from weft import internal_errors
@@ -25,6 +26,10 @@ _REFUSED = {
     errno.ENAMETOOLONG: "name a shorter one",
 }
 """What helps where nothing can be at the path that the user named."""
+
+
+_NUMBERS = {"int(eger)?( range)?": "whole number", "float( range)?": "number"}
+"""What the parser calls them, and how to say it."""
 
 
 def of(error: BaseException) -> int:
@@ -56,7 +61,10 @@ def of(error: BaseException) -> int:
     if not hasattr(error, "format_message"):
         return internal_errors.HANDLER.report(error)
     command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
-    return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+    said = error.format_message().rstrip(".")
+    for pattern, word in _NUMBERS.items():
+        said = re.sub(rf"is not a valid {pattern}\b", f"is not a {word}", said)
+    return _complain(f"{said}{';' * (not said.endswith('?'))} see {command} --help")
 
 
 def _of_disk(error: OSError) -> int:
