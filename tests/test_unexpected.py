@@ -29,6 +29,8 @@ from weft.cli.app import main
 main()
 """
 
+_ANSWER = "weft.internal_errors.HANDLER.status"
+
 FAULTS = {
     "{}['a key']": "KeyError: 'a key'",
     "_native.panic_for_tests('a panic')": "panic: a panic (crates/python/src/panics.rs:",
@@ -142,6 +144,14 @@ def test_nobody_reads_or_cannot(tmp_path: Path, command: str, status: int, said:
     run = f"weft() {{ '{sys.executable}' -m weft \"$@\"; }}; {command}"
     done = subprocess.run(["bash", "-c", run], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (status, said)
+
+
+def test_a_second_interrupt_shows_no_traceback() -> None:
+    """It comes while the first one is answered, as where a whole group of processes gets both."""
+    words = ["list", "presets"]
+    code = _BROKEN.format(fault="raise KeyboardInterrupt", where=_ANSWER, words=words)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,12 @@ def main() -> None:
     words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
     if set(completion.OPTIONS) & set(words):
         completion.use_own_script()
-    sys.exit(internal_errors.HANDLER.status(status(words)))
+    try:
+        found = internal_errors.HANDLER.status(status(words))
+    except KeyboardInterrupt:
+        # A second one, while the first is answered.
+        found = 130
+    sys.exit(found)
 
 
 def _make_printable() -> None:
