@@ -238,10 +238,11 @@ def test_errors_and_order_are_of_the_same_traffic() -> None:
     """One and two differ by half and swap, three is too close to one to count."""
     times = {"one": (1.0, 1.4), "two": (1.5, 1.2), "three": (1.05, 1.05)}
     found = [_row(name, "packet", packet) for name, (packet, _) in times.items()]
-    found += [_row(name, "fluid", fluid) for name, (_, fluid) in times.items()]
+    found += [_row(name, "fluid", fluid) | {"wall_s": 4.0} for name, (_, fluid) in times.items()]
     (between,) = fidelities.of(found) or ()
     assert between.errors == pytest.approx([0.0, 0.2, 0.4])
     assert between.order == (1, 2)
+    assert "0.25" in fidelities.text([between])
     assert fidelities.of(found[:3]) is None
 
 

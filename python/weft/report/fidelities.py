@@ -14,7 +14,7 @@ from weft._types import Row
 from weft.report import column_text, text_table
 from weft.study.stats import times_as_fast
 from weft.study.store import text_of
-from weft.units import format_time
+from weft.units import format_time, significant
 
 EXACT_FIRST = ("packet", "fast", "fluid")
 """Fidelities, the most exact first."""
@@ -110,7 +110,7 @@ def _table(between: Between) -> str:
             format_time(pair.exact),
             format_time(pair.cheap),
             column_text.signed_percent(pair.error),
-            f"{pair.times_as_fast:.0f}",
+            significant(pair.times_as_fast, 2),
         )
         for pair in between.pairs
     ]
