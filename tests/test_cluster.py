@@ -260,6 +260,7 @@ def test_mistakes_elsewhere(tmp_path: Path) -> None:
     for table, message in [
         ({"fabric": {**SMALL, "leafs": 3}}, r"cluster: fabric.leafs: unknown key; did you mean"),
         ({"fabric": SMALL, "clusters": {}}, r"cluster: clusters: unknown key; did you mean"),
+        ({"fabric": SMALL, "workload": {}}, r"cluster: workload: .* it belongs to the job$"),
         ({"fabric": SMALL, "nccl": {"A": 1.5}}, r"cluster: nccl.A: neither text nor"),
         ({"fabric": SMALL, "cluster": 3}, r"cluster: cluster: not a table; write \[cluster\]"),
         ({"fabric": SMALL, "title": 3}, r"cluster: title: not text; write title"),

@@ -292,6 +292,12 @@ fn kinds_are_told_apart() {
         "x: this is JSON, as ASTRA-sim's logical dimensions are, which name no links; give the \
          topology file of its network"
     );
+    for toml in ["[fabric]\nleaves = 2\n", "# racks\ntitle = \"Two: racks\"\n"] {
+        assert_eq!(
+            line(import::read("x", toml)),
+            "x: this is TOML, as experiments and clusters are; give a topology file, or run the experiment"
+        );
+    }
     assert_eq!(
         line(import::read("x", "# nothing\n")),
         "x: the file says nothing; it is empty or truncated"

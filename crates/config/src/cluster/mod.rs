@@ -196,6 +196,9 @@ pub enum State {
 /// What else stands in a `CLUSTER.toml`.
 const SECTIONS: [&str; 6] = ["title", "notes", "fabric", "failures", "cluster", "nccl"];
 
+/// What an experiment has as well.
+const OF_A_JOB: [&str; 3] = ["workload", "transport", "balance"];
+
 /// The cluster in `text`, and its fabric. `source` is its file, which errors name and beside which
 /// topology files are looked for; `seed` draws failures that are random.
 ///
@@ -227,6 +230,10 @@ pub fn of_table(
 
 fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, ExperimentError> {
     for (key, item) in whole.iter() {
+        if OF_A_JOB.contains(&key) {
+            let what = "does not belong to a cluster; it belongs to the job";
+            return Err(ExperimentError::new(key, item.origin, what));
+        }
         if !SECTIONS.contains(&key) {
             return Err(naming::unknown(key, key, item.origin, &SECTIONS));
         }

@@ -141,6 +141,11 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
                     topology file of the network";
         return Err(Odd::whole(what).of(name));
     }
+    if first.starts_with('[') || first.contains('=') {
+        let what = "this is TOML, as experiments and clusters are; give a topology file, or run \
+                    the experiment";
+        return Err(Odd::whole(what).of(name));
+    }
     if first.starts_with(|c: char| c.is_ascii_digit()) {
         if simai::is_one(first) {
             return simai::read(name, text).map(Topology::Simai);
