@@ -491,6 +491,14 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_names_and_addresses_are_changed_in_the_file(tmp_path: Path, weft: Weft) -> None:
+    """The line named the file of the job, which has no such keys."""
+    (tmp_path / "c.toml").write_text(CLUSTER)
+    done = weft("plan", "c.toml", "--workload", "ring:size=1MB", "--set", "cluster.protocol=tcp")
+    said = "error: --set cluster.protocol: is no key of an experiment; change it in c.toml\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_a_job_may_be_in_short_form(tmp_path: Path, weft: Weft) -> None:
     """The same plan as from a file."""
     (tmp_path / "c.toml").write_text(CLUSTER)

@@ -143,6 +143,7 @@ def plan(
     elif json:
         options.refuse(context, ("--host", "--optimum"), "--json, which prints the whole plan")
     changes = options.overrides(set_ or [])
+    _no_cluster_keys(changes, cluster)
     schemes = options.names("--scheme", scheme) or []
     if programs and job is None and cluster.suffix != ".toml":
         from weft.plans import file
@@ -210,6 +211,17 @@ def _job(job: str | None) -> Path | str:
     if job is None:
         raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
     return make.job(job)
+
+
+def _no_cluster_keys(changes: Overrides, cluster: Path) -> None:
+    """Names and addresses are what the file says."""
+    from weft import ExperimentError
+
+    for key, _ in changes:
+        if key.partition(".")[0] in ("cluster", "nccl"):
+            raise ExperimentError(
+                f"--set {key}: is no key of an experiment; change it in {cluster}"
+            )
 
 
 def _no_plan(cluster: Path) -> None:
