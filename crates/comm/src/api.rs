@@ -319,7 +319,7 @@ impl Connecting {
 
 impl SendChannel {
     /// Sends `len` bytes from `start` on. `None`: too much is under way; ask again. It leaves when a request of the
-    /// endpoint is asked about ([`Request::test`]), within a millisecond anyway.
+    /// endpoint is asked about ([`Request::test`]), within 2 ms anyway.
     ///
     /// # Safety
     /// The memory stays readable and unchanged until the request is done or the channel is dropped,
@@ -413,7 +413,8 @@ impl RecvChannel {
         Ok(Some(Request(Under::Flush(reads))))
     }
 
-    /// Receives into 1 to [`MOST_BUFFERS`] buffers. `None`: too much is under way; ask again.
+    /// Receives into 1 to [`MOST_BUFFERS`] buffers. `None`: too much is under way; ask again. They are announced as
+    /// [`SendChannel::isend`] sends.
     ///
     /// # Safety
     /// The memory stays writable, and nobody else's, until the request is done or the channel is
