@@ -48,8 +48,8 @@ pub(crate) enum Header {
 /// Why a sender asks its receiver to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// It has something to send, and must not.
-    Stuck,
+    /// It has something to send, and must not, with so many packets out.
+    Stuck(u32),
     /// A probe of what is missing, with its number.
     Probe(u32),
     /// A probe of a path.

@@ -5,7 +5,7 @@
 use crate::common::{LINK, Setup, messages};
 use weft_fabric::Clos;
 use weft_sim::{EcnConfig, ProbeConfig};
-use weft_transport::{CongestionConfig, DcqcnConfig, DctcpConfig};
+use weft_transport::{CongestionConfig, DcqcnConfig, DctcpConfig, PathScale, RecoveryConfig};
 use weft_units::{MessageId, SwitchId, Time};
 
 #[test]
@@ -82,5 +82,28 @@ fn dcqcn_shares_a_link_and_bounds_its_queue() {
         assert!((one - other).abs() < end / 20.0, "done at {one} s and {other} s: {config:?}");
         let queue = outcome.series[0].bytes.iter().max().unwrap();
         assert!(*queue > 100_000 && *queue < 400_000, "a queue of {queue} under {config:?}");
+    }
+}
+
+/// NSCC cuts windows below what is out, where none of that was to ask for a report and all of it is too little to
+/// make the receiver report of itself. Nothing is lost, and nobody waits for a time-out.
+#[test]
+fn no_window_closes_over_packets_that_nobody_reports() {
+    let path = PathScale {
+        bdp: 33_000,
+        line: LINK.rate,
+        round_trip: Time::ns(2_670),
+        oversubscribed: false,
+    };
+    for seed in 1..=8 {
+        let list: Vec<_> = (1..=12).map(|src| (src, 0, 512_000)).collect();
+        let mut setup = Setup::new(Clos::leaf_spine(1, 1, 13, LINK), messages(13, &list));
+        setup.packet.mtu = 4096;
+        setup.transport.congestion = CongestionConfig::read("nscc", &[], &path).unwrap();
+        setup.transport.recovery = RecoveryConfig::read("uet", &[]).unwrap();
+        setup.transport.rto = Time::ms(20);
+        setup.switch.ecn = Some(EcnConfig { kmin: 40_000, kmax: 160_000, pmax: 1.0 });
+        let totals = setup.seeded(seed).run().totals;
+        assert_eq!((totals.retransmits, totals.drops), (0, 0), "seed {seed}");
     }
 }

@@ -57,6 +57,16 @@ fn at_once() {
     assert_eq!(receiver.on_trimmed(NOW, 8).reply, Reply::Ack { cumulative: 6 });
 }
 
+/// A request is answered at once, and so is each packet that its sender had out then.
+#[test]
+fn after_a_request() {
+    let (_, mut receiver) = halves(100, &[]);
+    assert!(answer(&mut receiver, 0, plain(1000)).is_some(), "the first");
+    receiver.on_request(2);
+    assert!((1..3).all(|seq| answer(&mut receiver, seq, plain(1000)).is_some()));
+    assert!(answer(&mut receiver, 3, plain(1000)).is_none());
+}
+
 #[test]
 fn what_is_out() {
     let (mut sender, mut receiver) = halves(10, &[]);

@@ -4,7 +4,6 @@ use super::flow::{SendingQp, Stage};
 use super::persistent::Left;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
-use crate::headers::Ask;
 use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::{OutPort, OwnHost};
 use crate::ports::Ports;
@@ -283,7 +282,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         }
         if is_stuck {
-            self.request(id, Ask::Stuck);
+            self.ask_what_came(id);
         }
         let flow = &mut self.nics.senders[id as usize];
         let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };

@@ -71,6 +71,7 @@ impl PacketHooks {
     const HEARS: u8 = 16;
     const NAMES_LOSSES: u8 = 32;
     const TIMED: u8 = 64;
+    const ASKED: u8 = 128;
 
     /// Of one that is `steering`, or `timed`; `awaited`: somebody wants to know when all of it has
     /// left; `reported`: its receiver answers with reports.
@@ -104,6 +105,15 @@ impl PacketHooks {
     #[inline(always)]
     fn is_timed(self) -> bool {
         self.0 & PacketHooks::TIMED != 0
+    }
+    /// The last that left, of one that is reported, asked for a report.
+    fn has_asked(self) -> bool {
+        self.0 & PacketHooks::ASKED != 0
+    }
+    /// Something leaves that `asks` for a report, or does not.
+    #[inline(always)]
+    pub(super) fn note_asked(&mut self, asks: bool) {
+        self.0 = self.0 & !PacketHooks::ASKED | u8::from(asks) * PacketHooks::ASKED;
     }
     /// What stays when all is acknowledged.
     pub(super) fn of_done(self) -> PacketHooks {
@@ -164,9 +174,21 @@ impl SendingQp {
     /// Whether something is to be sent that may not leave, and nothing is under way that could change that:
     /// what was, `timed_out`. Of one whose receiver reports when it is asked.
     pub(super) fn is_stuck(&self, timed_out: bool, rto: Time) -> bool {
-        let may_leave = self.sender.has_work_below(self.congestion.window());
-        let is_held = self.hooks.is_reported() && self.sender.has_work() && !may_leave;
-        is_held && !self.waiting && (timed_out || self.sender.deadline(rto).is_none())
+        let is_held = self.hooks.is_reported() && self.is_held() && !self.waiting;
+        is_held && (timed_out || self.sender.deadline(rto).is_none())
+    }
+    /// Whether something is to be sent, and window or credit hold it back.
+    fn is_held(&self) -> bool {
+        self.sender.has_work() && !self.sender.has_work_below(self.congestion.window())
+    }
+    /// Whether it is held back until a report comes that its receiver has no reason to send: none was asked for, and
+    /// all that is out, in packets of `wire_bytes`, is less than what makes it report of itself. The window was larger when
+    /// that left.
+    pub(super) fn lacks_report(&self, wire_bytes: u32, recovery: &RecoveryConfig) -> bool {
+        let out = u64::from(self.sender.in_flight()) * u64::from(wire_bytes);
+        !self.hooks.has_asked()
+            && (1..u64::from(recovery.report_every())).contains(&out)
+            && self.is_held()
     }
     /// Whether some round lacks it.
     #[inline(always)]

@@ -174,8 +174,26 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         if done {
             self.note_answer_to_chunk(id, &packet, answer);
+        } else {
+            self.ask_if_held(id);
         }
         self.go_on(host, id, done);
+    }
+
+    /// Asks for a report if queue pair `id` waits for one that nobody would send.
+    fn ask_if_held(&mut self, id: u32) {
+        let (config, flow) = (self.config, &self.nics.senders[id as usize]);
+        let wire_bytes = config.packet.mtu + config.packet.header;
+        if flow.lacks_report(wire_bytes, &config.transport.recovery) {
+            self.ask_what_came(id);
+        }
+    }
+    /// Queue pair `id` may not send, and asks what is there and for a report of each packet that is out.
+    pub(super) fn ask_what_came(&mut self, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        flow.hooks.note_asked(true);
+        let out = flow.sender.in_flight();
+        self.request(id, Ask::Stuck(out));
     }
 
     /// Tells recovery and congestion control; whether all is acknowledged. `None`: a NACK that tells no
@@ -265,7 +283,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         (id, target, ask): (ReceiverId, Option<u32>, Ask),
     ) {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
-        flow.receiver.on_request();
+        flow.receiver.on_request(if let Ask::Stuck(out) = ask { out } else { 0 });
         let seq = flow.receiver.expected();
         let report = flow.receiver.report(seq, true);
         let ((src, sender), is_done) = (flow.back(), flow.receiver.is_done());

@@ -241,8 +241,10 @@ pub trait ReceiveHalf: Clone + Debug {
         let _ = (seq, exact);
         Report { cumulative: self.expected(), ..Report::default() }
     }
-    /// The sender asks for a report.
-    fn on_request(&mut self) {}
+    /// The sender asks for a report, and for one of each of the `following` packets that come.
+    fn on_request(&mut self, following: u32) {
+        let _ = following;
+    }
     /// Another answer than a report leaves.
     fn on_pull(&mut self) {}
     /// Packet `seq` arrived without its payload, which a switch had cut off. By default that is
@@ -299,8 +301,8 @@ impl<R: ReceiveHalf> ReceiveHalf for Box<R> {
     fn report(&mut self, seq: u32, exact: bool) -> Report {
         R::report(self, seq, exact)
     }
-    fn on_request(&mut self) {
-        R::on_request(self);
+    fn on_request(&mut self, following: u32) {
+        R::on_request(self, following);
     }
     fn on_pull(&mut self) {
         R::on_pull(self);

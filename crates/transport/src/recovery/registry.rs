@@ -260,8 +260,8 @@ macro_rules! recoveries {
                 match self { $(Receiver::$Recovery(half) => half.report(seq, exact)),* }
             }
             /// As [`ReceiveHalf::on_request`].
-            pub fn on_request(&mut self) {
-                match self { $(Receiver::$Recovery(half) => half.on_request()),* }
+            pub fn on_request(&mut self, following: u32) {
+                match self { $(Receiver::$Recovery(half) => half.on_request(following)),* }
             }
             /// As [`ReceiveHalf::on_pull`].
             pub fn on_pull(&mut self) {

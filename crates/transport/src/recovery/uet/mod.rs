@@ -10,7 +10,9 @@
 //! tell of cannot be in a queue. That is for switches that do not trim.
 //!
 //! What is ours: a packet counts with its own time-out, not with that of the oldest one. A request to
-//! acknowledge (RTS) has no number of its own.
+//! acknowledge (RTS) has no number of its own. Where congestion control cuts the window below what is out, and
+//! neither was any of that to ask for an acknowledgement nor is it enough bytes for one, a request leaves at once, and
+//! what is out is acknowledged one by one: else the sender would wait for a time-out though nothing is lost.
 
 mod probing;
 mod receiver;

@@ -20,6 +20,8 @@ pub struct UetReceiver {
     threshold: u32,
     /// The sender has asked for an acknowledgement, and gets another when nothing is missing.
     asked: bool,
+    /// It has asked for an acknowledgement of each of so many packets that come.
+    following: u32,
     came: u32,
     answers: u32,
 }
@@ -34,6 +36,7 @@ impl UetReceiver {
             pending: 0,
             threshold,
             asked: false,
+            following: 0,
             came: 0,
             answers: 0,
         }
@@ -55,7 +58,9 @@ impl ReceiveHalf for UetReceiver {
         self.came += 1;
         let accepted = seq >= self.expected && self.early.insert(self.expected, seq);
         let is_first = self.received == 0;
-        let mut is_due = !accepted || carried.marked || carried.asks || is_first;
+        let is_asked = carried.asks || self.following > 0;
+        self.following = self.following.saturating_sub(1);
+        let mut is_due = !accepted || carried.marked || is_asked || is_first;
         if accepted {
             self.received += 1;
             self.expected += self.early.take_run(self.expected);
@@ -97,9 +102,10 @@ impl ReceiveHalf for UetReceiver {
         let UetReceiver { received, came, answers, .. } = *self;
         Report { cumulative, base, bits, received, out_of_order, came, answers }
     }
-    fn on_request(&mut self) {
+    fn on_request(&mut self, following: u32) {
         self.came += 1;
         self.pending = 0;
+        self.following = self.following.max(following);
     }
     fn on_pull(&mut self) {
         self.answers += 1;
