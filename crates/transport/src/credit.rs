@@ -19,7 +19,7 @@ const SHARE: f64 = 0.99;
 const EMPTY: u32 = 4;
 
 /// How many quanta `bytes` are, rounded up.
-pub(crate) fn quanta(bytes: u64) -> u32 {
+fn quanta(bytes: u64) -> u32 {
     bytes.div_ceil(u64::from(QUANTUM)) as u32
 }
 

@@ -147,6 +147,8 @@ fn credit_by_hand() {
     flow.on_credit(4);
     assert_eq!(flow.window(), 0);
     flow.on_credit(1000);
+    // It holds 4000 bytes of credit and could use 1000: a dozen quanta less than it was granted.
+    assert_eq!(flow.pull_target(1, 1), Some(1000 - 11));
     (0..4).for_each(|_| flow.on_send(Time::ZERO, 1000));
     assert_eq!(flow.window(), 0);
 }

@@ -8,7 +8,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
-use crate::credit::{QUANTUM, quanta};
+use crate::credit::QUANTUM;
 use weft_units::{OptionError, OptionInfo, OptionKind, Options};
 
 /// What RCCC is told. Bytes on the wire.
@@ -97,15 +97,17 @@ impl Rccc {
             self.credit = self.credit.min(0);
         }
     }
-    /// As [`CongestionState::pull_target`], where no more than `most` bytes may leave anyway.
+    /// As [`CongestionState::pull_target`], where no more than `most` bytes may leave anyway. Less than what was
+    /// granted, if there is more credit than that, so that receivers do not grant still more ahead.
     pub(super) fn target(&self, backlog: u32, sharing: u32, most: i64) -> u32 {
         let backlog = i64::from(backlog) * i64::from(self.packet);
         let mut wanted = backlog.min(self.max).min(most) - self.credit;
         if self.speculates && backlog > 0 {
             wanted = wanted.max(i64::from(self.packet));
         }
-        let wanted = wanted.max(0) / i64::from(sharing.max(1));
-        self.granted.wrapping_add(quanta(wanted as u64))
+        let wanted = wanted / i64::from(sharing.max(1));
+        // In quanta, rounded up.
+        self.granted.wrapping_sub((-wanted).div_euclid(i64::from(QUANTUM)) as u32)
     }
 }
 
