@@ -89,6 +89,16 @@ fn a_port_that_has_sent_much_is_in_a_worse_band() {
     assert_eq!(later.len(), 4);
 }
 
+/// Flows that keep their ports ask nobody how these are; what they send counts all the same.
+#[test]
+fn a_port_that_a_flow_fills_is_left_to_it() {
+    let mut leaf = Leaf::new(&[]);
+    let busy = leaf.send(0, 7, 12_500, ALL, 0);
+    assert!((1..1_000).all(|us| leaf.send(us, 7, 12_500, ALL, 0) == busy));
+    let others: BTreeSet<u32> = (8..40).map(|flow| leaf.send(1_000, flow, 0, ALL, 0)).collect();
+    assert!(!others.contains(&busy) && others.len() == 3, "{busy} in {others:?}");
+}
+
 #[test]
 fn small_differences_do_not_count() {
     let mut leaf = Leaf::new(&[("mode", "packet-quality"), ("exponent", "0")]);
@@ -214,6 +224,10 @@ fn spines_flood_what_has_changed() {
     assert_eq!(due(&state), Some(Time::us(1_008)));
     assert_eq!((at(&mut state, 1_008, [0; 3]).len(), due(&state)), (0, None));
     assert_eq!(state.counts().control_packets, 9);
+    // Nor at a port that is used after another one has ended the quiet.
+    send(&mut state, 2_000, 0, 1_000);
+    send(&mut state, 2_001, 1, 100_000);
+    assert_eq!(at(&mut state, 2_016, [0; 3]), [[0, 2, 0]]);
 }
 
 #[test]

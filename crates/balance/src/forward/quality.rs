@@ -182,7 +182,11 @@ impl Measured {
         self.samples = due;
         (self.past + self.future) / 2.0
     }
-    /// The port sends `bytes`.
+    /// Whether samples are due.
+    fn is_due(&self, now: Time, options: &Options) -> bool {
+        now.0 / options.sample.0 > self.samples
+    }
+    /// The port sends `bytes`, when no sample is due.
     pub(crate) fn send(&mut self, bytes: u32) {
         self.sent += u64::from(bytes);
     }
@@ -268,7 +272,13 @@ impl Ports {
             return 0;
         }
         let hop = self.place(packet, hops, behind);
-        self.measured(hops.port(hop)).send(packet.bytes);
+        let options = self.options;
+        let measured = self.measured(hops.port(hop));
+        if measured.is_due(packet.now, &options) {
+            // What was sent before belongs to a sample that is over, though no choice has asked for it.
+            measured.load(packet.now, &options, hops.queued(hop));
+        }
+        measured.send(packet.bytes);
         hop
     }
     /// How often an entry of the table got another hop.

@@ -140,14 +140,13 @@ impl Leaf {
 impl Spine {
     /// A packet of `bytes` leaves by the `port`-th port.
     pub fn send(&mut self, now: Time, port: u32, bytes: u32) {
-        let measured = &mut self.measured[port as usize];
         if self.due.is_none() {
             // Nothing has been sampled since all was quiet.
-            measured.load(now, &self.options, 0);
+            self.measured.iter_mut().for_each(|port| _ = port.load(now, &self.options, 0));
             let sample = self.options.sample.0;
             self.due = Some(Time((now.0 / sample + 1) * sample));
         }
-        measured.send(bytes);
+        self.measured[port as usize].send(bytes);
     }
     /// Takes a sample of all ports, with so many bytes `queued` at each; what is to be flooded goes to `out`.
     pub fn time(&mut self, now: Time, queued: impl Fn(u32) -> u64, out: &mut Vec<Qualities>) {
