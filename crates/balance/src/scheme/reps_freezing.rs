@@ -8,9 +8,9 @@
 //! packets go round the ring again and again, used up or not, since those are the entropies that
 //! are known to have worked. When it thaws, the ring is forgotten, and the next packets explore.
 //!
-//! That of 2026 differs in two points. A bandwidth-delay product of packets explores: at first, when a flow
-//! that has nothing out goes on, and after a frost (as its artifact has it; the paper has one packet in
-//! eight explore then). And it tells failures from congestion: where nothing is trimmed, a time-out freezes a flow
+//! That of 2026 differs in two points. A bandwidth-delay product of packets explores: at first and after a frost (as its
+//! artifact has it; the paper has one packet in eight explore then). A connection that starts again explores, too; here that
+//! is another flow. And it tells failures from congestion: where nothing is trimmed, a time-out freezes a flow
 //! only if round trips were short before it. "Before" is ours: since one to two spans of [`SPAN`] base round
 //! trips; the artifact takes those of a time-out.
 //!
@@ -98,7 +98,7 @@ pub struct Reps2026 {
 impl Scheme for Reps2026 {
     const INFO: SchemeInfo = SchemeInfo {
         name: "reps-2026",
-        summary: "as reps-freezing; explores anew after a pause, and tells failures from congestion",
+        summary: "as reps-freezing; a window of packets explores first, and failures are told from congestion",
         source: "REPS (Bonato et al., EuroSys 2026) and its artifact",
         multipath: true,
         options: &[
@@ -109,8 +109,8 @@ impl Scheme for Reps2026 {
                 key: "explore",
                 default: "bdp",
                 kind: OptionKind::Or(&OptionKind::Whole(0, u32::MAX), "bdp"),
-                meaning: "packets with random entropy values at first, after a pause and after a frost; \
-                          \"bdp\": a bandwidth-delay product",
+                meaning: "packets with random entropy values at first and after a frost; \"bdp\": a \
+                          bandwidth-delay product",
             },
             OptionInfo {
                 key: "rtt_limit",
@@ -294,8 +294,6 @@ impl Steer for FreezingFlow {
 #[derive(Clone, Debug)]
 pub struct Flow2026 {
     ring: FreezingFlow,
-    /// How many packets explore at a time.
-    explore: u32,
     /// No frost if a round trip was longer; [`Time::MAX`]: whatever it was.
     limit: Time,
     span: Time,
@@ -319,14 +317,9 @@ impl Flow2026 {
             false => Time((base.0 as f64 * rtt_limit) as u64),
         };
         let ring = RepsFreezing { entropies, ring, freeze, explore };
-        Flow2026 {
-            ring: FreezingFlow::new(ring, context),
-            explore,
-            limit,
-            span: base * SPAN,
-            span_ends: Time::ZERO,
-            longest: [Time::ZERO; 2],
-        }
+        let mut ring = FreezingFlow::new(ring, context);
+        ring.mode = exploring(explore);
+        Flow2026 { ring, limit, span: base * SPAN, span_ends: Time::ZERO, longest: [Time::ZERO; 2] }
     }
     /// Begins a new span if the present one is over.
     fn move_on(&mut self, now: Time) {
@@ -343,9 +336,6 @@ impl Steer for Flow2026 {
 
     #[inline]
     fn route(&mut self, base: Route, at: Departure) -> Route {
-        if at.in_flight == 0 && self.ring.mode == Mode::Recycling {
-            self.ring.mode = exploring(self.explore);
-        }
         self.ring.route(base, at)
     }
     #[inline]
