@@ -94,6 +94,11 @@ WHOLE = ("--workload", "all-reduce:algorithm=recursive-doubling,size=4MB", "--sc
 AT = "leaf-spine:leaves=4,spines=4,hosts=4,link={}Gbps,delay=500ns"
 RING = ("--schemes", "ecmp", "--workload", "all-reduce:algorithm=ring")
 SERVERS = f"{PLACE[1]},server.gpus=2,server.nics"
+FAST = "leaf-spine:leaves=2,spines=6,hosts=4,link=400Gbps,delay=500ns"
+CHAIN = "broadcast:algorithm=ring,root=6,size=5MB,times=3,splits=2,channels=2"
+TURNS = ("--set", "fabric.nic.serve=round-robin")
+RINGS = "all-reduce:algorithm=ring,size=4MB"
+LATE = (f"{RINGS},times=2,splits=2", "--stragglers", "start_delay=5us")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +115,10 @@ SERVERS = f"{PLACE[1]},server.gpus=2,server.nics"
         (("--fabric", AT.format(400), *RING[:-1], f"{RING[-1]},size=1MB"), False),
         (("--fabric", f"{SERVERS}=2", *DOUBLING[2:], "--schemes", "ethereal"), True),
         (("--fabric", f"{SERVERS}=1", *DOUBLING[2:], "--schemes", "ethereal"), False),
+        # Chains, and messages from one rank to another at once: which is first matters.
+        (("--fabric", FAST, "--schemes", "path-pinning", "--workload", CHAIN), False),
+        (("--fabric", FAST, "--schemes", "ethereal", *TURNS, "--workload", *LATE), False),
+        (("--fabric", FAST, "--schemes", "ethereal", *TURNS, "--workload", RINGS), True),
     ],
 )
 def test_fast_skips_what_was_compared_with_packets(

@@ -13,6 +13,9 @@
 //! change of rates counts in full. Where that is little, completion times were off by a tenth of what is lost
 //! later and half a percent at most (experiments/fidelity).
 //!
+//! A host that has several messages for one other to send at once counts as losing all of that time, and chains that are
+//! more than half a percent of a run are left to packets: which message is first matters there.
+//!
 //! Chance has packets of several hosts come to a link at the same instant. If switches mark queues that are as long as
 //! that, windows shrink though nobody is in the way, and rates do not tell how far.
 
@@ -24,6 +27,7 @@ use weft_fabric::Service;
 use weft_sim::{Halt, JobConfig, Outcome, RunConfig};
 use weft_transport::{CongestionConfig, RecoveryConfig};
 use weft_units::{HostId, Time};
+use weft_workload::job::Job;
 
 /// How much of a run a host may lose to others: half of what its completion time may be off by.
 const MOST_LOST: f64 = 0.005;
@@ -171,6 +175,13 @@ impl Watch {
         self.is_over |= host.has_lost(self.bound);
     }
 
+    /// For so long rates do not tell which messages of a host come first.
+    pub(crate) fn lose(&mut self, host: HostId, passed: Time) {
+        let host = &mut self.hosts[host.0 as usize];
+        host.lost += passed.0 as f64;
+        self.is_over |= host.has_lost(self.bound);
+    }
+
     /// So many subflows share a link, each `own` of them of one message, which leave their host one after the other.
     ///
     /// At the worst a packet of each comes at once, and those of one message take as long as they leave apart.
@@ -228,6 +239,14 @@ fn may_be_alone(config: &RunConfig<'_>, bound: Time) -> bool {
         && config.failures.is_empty()
         && bound.0 >= rtt.0.saturating_mul(LEAST_ROUND_TRIPS)
         && !config.transport.congestion.initial_window().is_some_and(is_small)
+        && !is_chain(config, bound.0 as f64 * speed(line.as_bps()))
+}
+
+/// Whether what ranks pass on along chains is no little part of what a NIC sends in the meantime. The first
+/// ranks of a chain fill links, in whose queues acknowledgements to the next ones wait: these fall behind.
+fn is_chain(config: &RunConfig<'_>, sends: f64) -> bool {
+    let passed_on = |job: &JobConfig<'_>| job.jobs.iter().map(Job::along_chains).max();
+    config.job.as_ref().and_then(passed_on).unwrap_or(0) as f64 > MOST_LOST * sends
 }
 
 /// Whether each flow takes one path of a network whose links rates know.

@@ -27,6 +27,9 @@ pub(crate) struct Ranks<'a> {
     connections: FxHashSet<(u32, u32)>,
     /// What waits behind these. Never iterated.
     waiting: FxHashMap<(u32, u32), VecDeque<Waiting>>,
+    /// From one rank to another, where these are not in order and somebody watches hosts: how many messages have
+    /// not left yet, and since when these are several. Never iterated.
+    at_once: FxHashMap<(u32, u32), (u32, Time)>,
     /// Messages that each host has posted.
     posted: Vec<u32>,
     begun: FxHashMap<(u32, u32), Time>,
@@ -76,6 +79,7 @@ impl<'a> Ranks<'a> {
             busy: vec![Time::ZERO; ranks],
             connections: FxHashSet::default(),
             waiting: FxHashMap::default(),
+            at_once: FxHashMap::default(),
             posted: vec![0; config.fabric.hosts() as usize],
             begun: FxHashMap::default(),
             nodes: Vec::new(),
@@ -200,10 +204,10 @@ impl<'a> Engine<'a> {
 
     /// All of a message has left: the next one on its connection follows.
     pub(crate) fn rank_message_left(&mut self, owner: Owner) {
-        if self.config.service != Service::InOrder {
-            return;
-        }
         let pair = (owner.src, owner.dst);
+        if self.config.service != Service::InOrder {
+            return self.watch_pair(pair, false);
+        }
         let jobs = self.jobs();
         let Entry::Occupied(mut waiting) = jobs.waiting.entry(pair) else {
             jobs.connections.remove(&pair);
@@ -216,7 +220,32 @@ impl<'a> Engine<'a> {
         self.send_for(owner, bytes, posted);
     }
 
+    /// Who watches hosts hears for how long several messages from one rank to another leave at once. By packets the
+    /// first of them ends a packet before the next, begins so much sooner at the next rank, and is ahead by as many times
+    /// more there as messages share the NIC; by rates all end together for ever.
+    fn watch_pair(&mut self, pair: (u32, u32), begins: bool) {
+        let now = self.now;
+        if self.watch.is_none() {
+            return;
+        }
+        let jobs = self.jobs();
+        let host = jobs.config.hosts[pair.0 as usize];
+        let (count, since) = jobs.at_once.entry(pair).or_insert((0, now));
+        let passed = if *count > 1 { since.until(now) } else { Time::ZERO };
+        *count = if begins { *count + 1 } else { *count - 1 };
+        *since = now;
+        if *count == 0 {
+            jobs.at_once.remove(&pair);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.lose(host, passed);
+        }
+    }
+
     fn send_for(&mut self, owner: Owner, bytes: u64, posted: Time) {
+        if self.config.service != Service::InOrder {
+            self.watch_pair((owner.src, owner.dst), true);
+        }
         let hosts = self.config.fabric.hosts();
         let jobs = self.jobs();
         let [from, to] = [owner.src, owner.dst].map(|rank| jobs.config.hosts[rank as usize]);

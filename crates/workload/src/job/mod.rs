@@ -41,7 +41,7 @@ use self::role::{Role, Steps};
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation, Servers, Step};
 use crate::stragglers::Paces;
-use crate::trace::rank_graph::Followers;
+use crate::trace::rank_graph::{Followers, RankGraph};
 use crate::trace::{Action as What, Collective, Compute, Trace, Work};
 use std::collections::BTreeMap;
 use weft_units::Time;
@@ -205,6 +205,19 @@ impl Job {
             Work::Collective(one) => is(one.action),
             _ => false,
         })
+    }
+    /// Bytes of the broadcasts and reduces that go along a ring, of the graph that has most of them.
+    pub fn along_chains(&self) -> u64 {
+        let block = self.trace.block().max(1);
+        let of_graph = |(place, graph): (u32, &RankGraph)| {
+            let rank = block.saturating_mul(place);
+            let bytes = graph.nodes().iter().map(|node| match &node.work {
+                Work::Collective(one) => self.role(rank, one).map_or(0, |role| role.along_chain()),
+                _ => 0,
+            });
+            bytes.fold(0_u64, u64::saturating_add)
+        };
+        (0..).zip(&self.trace.graphs).map(of_graph).max().unwrap_or(0)
     }
     /// Whether `rank` waits for acknowledgements of what it sends for `node`; if not, none need be
     /// told to [`Runner::sent`].

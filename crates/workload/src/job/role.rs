@@ -1,7 +1,7 @@
 //! What one rank has to do in one collective, before any of it is done.
 
 use super::AwaitSends;
-use crate::collective::{Algorithm, Around, Blocks, Call, Phase, Step, Switched};
+use crate::collective::{Algorithm, Around, Blocks, Call, Operation, Phase, Step, Switched};
 use crate::experts::{Exchange, Way};
 use std::ops::ControlFlow;
 
@@ -120,6 +120,13 @@ impl Role<'_> {
     pub(super) fn chunk(&self, chunk: u32) -> Call {
         let bytes = Blocks::new(self.call.bytes, self.chunks).len(u64::from(chunk));
         Call { bytes, ..self.call }
+    }
+
+    /// Bytes that go along a ring from rank to rank, all of them past each: of a broadcast or a reduce.
+    pub(super) fn along_chain(&self) -> u64 {
+        let is_ring = matches!(self.steps, Steps::Algorithm(Algorithm::Ring(_)));
+        let is_chain = matches!(self.call.operation, Operation::Broadcast | Operation::Reduce);
+        if is_ring && is_chain && self.call.ranks > 2 { self.call.bytes } else { 0 }
     }
 
     /// How many messages the rank has under way at most: one a sequence, or all of a chunk.
