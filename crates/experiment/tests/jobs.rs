@@ -468,6 +468,27 @@ fn trees_take_half_of_a_ring_and_their_bounds_know() {
     assert!((1.8..2.0).contains(&(ring / sharp)), "{ring} {sharp}");
 }
 
+/// Others wait for the root of a broadcast, however little it sends; in a server for each crossing of its links.
+#[test]
+fn bounds_of_little_that_switches_do_know_its_way() {
+    let small = |algorithm, more: Overrides<'_>| {
+        let own = [("workload.algorithm", algorithm), ("workload.size", "1KB")];
+        let result = result(&settled(JOB, &[&own[..], more].concat()));
+        (of(&result, "cct_s"), of(&result, "bound_s"))
+    };
+    for (algorithm, root) in [("sharp", "0"), ("sharp", "3"), ("nvls", "3")] {
+        let (cct, bound) =
+            small(algorithm, &[("workload.collective", "broadcast"), ("workload.root", root)]);
+        assert!(bound <= cct && cct < 1.5 * bound, "{algorithm} {root}: {cct} {bound}");
+    }
+    let server = [("fabric.server.gpus", "4"), ("workload.ranks", "4")];
+    for operation in ["all-reduce", "all-gather", "reduce-scatter"] {
+        let (cct, bound) =
+            small("nvls", &[&server[..], &[("workload.collective", operation)]].concat());
+        assert!(bound <= cct && cct < 1.01 * bound, "{operation}: {cct} {bound}");
+    }
+}
+
 /// A job without messages is still measured.
 #[test]
 fn columns_of_what_switches_do() {

@@ -126,7 +126,7 @@ impl IdleNetwork for Alone<'_> {
         if self.ranks.share_server(job, self.first, set) {
             let link = self.ranks.scale_up;
             let busy = part.within_server(*from).0.max(part.within_server(place).1);
-            return link.serialize(busy) + link.latency;
+            return link.serialize(busy) + Time(link.latency.0 * part.crossings());
         }
         match (part.passes(*from, place), self.hosts(last, rank)) {
             (0, _) => Time::ZERO,

@@ -13,7 +13,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use std::collections::BTreeMap;
 use weft_units::Time;
-use weft_workload::collective::{Operation, Switched};
+use weft_workload::collective::Switched;
 use weft_workload::job::{Joined, Receipt, SwitchedSet};
 
 /// Those of a partition.
@@ -37,15 +37,6 @@ impl SwitchedServers {
     pub(super) fn new(ranks: usize) -> SwitchedServers {
         let (joining, waiting) = (BTreeMap::new(), BTreeMap::new());
         SwitchedServers { taking: vec![Time::ZERO; ranks], joining, waiting }
-    }
-}
-
-/// The latencies of the links, one after the other.
-fn crossings(operation: Operation) -> u64 {
-    match operation {
-        Operation::AllReduce => 3,
-        Operation::ReduceScatter | Operation::Reduce => 2,
-        _ => 1,
     }
 }
 
@@ -74,7 +65,7 @@ impl Jobs<'_> {
             let gpu = self.config.gpu(*rank) as usize;
             read = read.max(take(&mut self.busy[gpu], part.within_server(*place).0));
         }
-        let latency = Time(link.latency.0 * crossings(part.operation));
+        let latency = Time(link.latency.0 * part.crossings());
         let brought = members.iter().map(|(rank, place, _)| {
             let bytes = part.within_server(*place).1;
             let gpu = self.config.gpu(*rank) as usize;

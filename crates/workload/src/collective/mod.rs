@@ -159,6 +159,15 @@ impl Switched {
             _ => self.volume(place),
         }
     }
+    /// How many times what they do crosses the links of a scale-up network, one after the other: to what is read,
+    /// back with the sum, and to what is written.
+    pub fn crossings(&self) -> u64 {
+        match self.operation {
+            Operation::AllReduce => 3,
+            Operation::ReduceScatter | Operation::Reduce => 2,
+            _ => 1,
+        }
+    }
     /// What the rank at `place` among those that take part gives, and what it gets, in bytes.
     pub fn volume(&self, place: u32) -> (u64, u64) {
         let own = Blocks::new(self.bytes, self.ranks).len(u64::from(place));

@@ -12,6 +12,7 @@ use super::role::Role;
 use super::rounds::Rounds;
 use super::runner::{Action, Receipt, Runner, Sent};
 use super::switched::{Joined, SwitchedSet};
+use crate::collective::Operation;
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -75,8 +76,9 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
                     }
                 }
                 Action::Join { rank, joined, receipt } => {
-                    for (rank, receipt, takes) in joining.join(network, rank, joined, receipt) {
-                        push(now + takes + receipt.takes, rank, What::Received(receipt));
+                    for (rank, receipt, there) in joining.join(network, now, rank, joined, receipt)
+                    {
+                        push(there + receipt.takes, rank, What::Received(receipt));
                     }
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
@@ -106,31 +108,48 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
 
 /// Who has joined what switches do, which they begin with the last one.
 #[derive(Default)]
-struct Joining(BTreeMap<(SwitchedSet, u32), Vec<Member>>);
+struct Joining(BTreeMap<(SwitchedSet, u32), Joiners>);
+
+/// Who has joined one thing that switches do.
+#[derive(Default)]
+struct Joiners {
+    members: Vec<Member>,
+    /// Of a broadcast: its root, and when it joined.
+    root: Option<(u32, Joined, Time)>,
+}
 
 /// A rank, its place in the set, and its receipt.
 type Member = (u32, u32, Receipt);
 
 impl Joining {
-    /// `rank` joins. If it is the last one: all of them, and what each waits for from now on.
+    /// `rank` joins. If it is the last one: all of them, and when each has what it waits for.
     fn join(
         &mut self,
         network: &impl IdleNetwork,
+        now: Time,
         rank: u32,
         own: Joined,
         receipt: Receipt,
     ) -> Vec<(u32, Receipt, Time)> {
-        let Joined { set, place, number, .. } = own;
-        let joined = self.0.entry((set, number)).or_default();
-        joined.push((rank, place, receipt));
-        if joined.len() < set.ranks as usize {
+        let Joined { set, place, part, number } = own;
+        let joiners = self.0.entry((set, number)).or_default();
+        joiners.members.push((rank, place, receipt));
+        if part.operation == Operation::Broadcast && place == part.root {
+            joiners.root = Some((rank, own, now));
+        }
+        if joiners.members.len() < set.ranks as usize {
             return Vec::new();
         }
-        let joined = self.0.remove(&(set, number)).unwrap_or_default();
-        let takes = |(other, at, receipt): Member| {
-            (other, receipt, network.switched(rank, &own, other, at))
+        let Joiners { members, root } = self.0.remove(&(set, number)).unwrap_or_default();
+        let there = |(other, at, receipt): Member| {
+            let from = |(rank, joined, since): (u32, Joined, Time)| {
+                since + network.switched(rank, &joined, other, at)
+            };
+            // What the root of a broadcast sends may be on its way before the last one has joined.
+            let of_root = root.filter(|root| root.0 != other).map_or(now, from);
+            (other, receipt, from((rank, own, now)).max(of_root))
         };
-        joined.into_iter().map(takes).collect()
+        members.into_iter().map(there).collect()
     }
 }
 
