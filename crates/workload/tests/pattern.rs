@@ -129,6 +129,10 @@ fn impossible_scopes_and_options_are_refused() {
     let ring = Ring { channels: 1, cross_rack: true };
     assert!(refusal(Pattern::Ring(ring), &scope(4)).starts_with("cross_rack: 4 hosts"));
     assert!(refusal(Pattern::Ring(ring), &scope(10)).starts_with("cross_rack: 10 hosts"));
+    let unequal = Scope { hosts_per_leaf: 0, ..scope(8) };
+    assert!(
+        refusal(Pattern::Ring(ring), &unequal).starts_with("cross_rack: switches have unequal")
+    );
     let none = Ring { channels: 0, ..ring };
     assert!(refusal(Pattern::Ring(none), &scope(8)).starts_with("channels: 0"));
     let incast = |senders, receiver| Pattern::Incast(Incast { senders, receiver });

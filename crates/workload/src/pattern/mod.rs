@@ -164,7 +164,12 @@ impl Scope {
     /// If there are not (key `cross_rack`).
     pub fn full_leaf(&self) -> Result<u32, WorkloadError> {
         let Scope { hosts, hosts_per_leaf, .. } = *self;
-        if hosts_per_leaf == 0 || hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
+        if hosts_per_leaf == 0 {
+            return Err(WorkloadError(
+                "cross_rack: switches have unequal numbers of hosts; use cross_rack = false".into(),
+            ));
+        }
+        if hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
             return Err(WorkloadError(format!(
                 "cross_rack: {hosts} hosts do not fill two or more leaves of {hosts_per_leaf}; \
                  use full leaves or cross_rack = false"
