@@ -209,6 +209,15 @@ def test_short_messages_wait_for_short_packets(weft: Weft) -> None:
     assert fluid["cct_s"] == pytest.approx(packet["cct_s"], rel=0.03)
 
 
+@pytest.mark.parametrize("size", ["100KB", "1MB"])
+def test_slow_uplinks_carry_fewer_packets_meanwhile(weft: Weft, size: str) -> None:
+    """Queues of a sprayed message fall apart by what each carries, not by all that is sent."""
+    slow = "leaf-spine:leaves=2,spines=6,hosts=1,link=400Gbps,uplink=25Gbps,delay=1us"
+    words = ("--fabric", slow, "--workload", f"permutation:size={size}", "--schemes", "spray")
+    packet, fluid = rows(weft, "compare", *words, "--fidelity", "packet,fluid")
+    assert fluid["cct_s"] == pytest.approx(packet["cct_s"], rel=0.5)
+
+
 def test_slow_links_hold_up_the_last_packet(weft: Weft) -> None:
     """Of a message over two of them: it takes as long on the second as on the first."""
     few = "leaf-spine:leaves=2,spines=1,hosts=1,link=1Gbps,delay=500ns"

@@ -215,7 +215,8 @@ impl Capacities {
     /// So if packets wait longer than `x` with probability `P(x)`, none is later than `x` with probability
     /// `exp(-H)`, where `H` is the integral of `P` from `x` on. In a queue that random arrivals load for
     /// long, `P` is close to exponential. A queue that was empty when the flow began is no longer than
-    /// a random walk of as many steps as the flow has packets, reflected where it is empty.
+    /// a random walk, reflected where it is empty, of as many steps as a link could carry packets since then:
+    /// no more than the flow has, and fewer where its NIC is faster than a link.
     ///
     /// Flows that spread over the same links and end together meet the same queues.
     pub(crate) fn tail(&self, now: Time, (flow, bytes): (&Flow, u64), draw: Draw) -> Time {
@@ -230,10 +231,11 @@ impl Capacities {
                 let load = if now <= cut.fades { cut.load.max(cut.before) } else { cut.load };
                 let mean = cut.waiting(load, whole);
                 if mean > beyond {
-                    let walk = libm::sqrt(cut.random() * flow.packets as f64);
+                    let slot = cut.slot(&self.spraying, whole);
+                    let carried = flow.began.until(now).0 as f64 / slot;
+                    let walk = libm::sqrt(cut.random() * carried.min(flow.packets as f64));
                     let steady = mean * libm::log(mean / beyond);
-                    let slot = part * cut.slot(&self.spraying, whole);
-                    tail += steady.min(walked(walk, beyond)) * slot;
+                    tail += steady.min(walked(walk, beyond)) * part * slot;
                 }
             }
         }
