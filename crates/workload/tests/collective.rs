@@ -178,7 +178,9 @@ fn chains_run_from_and_to_the_root() {
     assert_eq!(sends(&ring, &broadcast, 0, 0), vec![(1, 3); 3]);
     assert_eq!(sends(&ring, &broadcast, 1, 0), vec![]);
     let reduce = Call { operation: Operation::Reduce, ..broadcast };
-    assert_eq!(sends(&ring, &reduce, 3, 0), vec![(2, 3); 3]);
+    // On the same way, as NCCL's: 3, 0, 1, 2.
+    assert_eq!(sends(&ring, &reduce, 3, 0), vec![(0, 3); 3]);
+    assert_eq!(sends(&ring, &reduce, 1, 0), vec![(2, 3); 3]);
     assert_eq!(sends(&ring, &reduce, 2, 0), vec![]);
 }
 

@@ -224,9 +224,10 @@ impl Ring {
         let sequence = share.share;
         let order = Order::of(call, sequence);
         let from_root = call.behind(order.place(rank), order.place(call.root));
-        let (place, ahead) = match call.operation {
-            Operation::Broadcast => (from_root, 1),
-            _ => (last - from_root, last),
+        // A broadcast begins at the root, a reduce at the one after it.
+        let place = match call.operation {
+            Operation::Broadcast => from_root,
+            _ => (from_root + last) % call.ranks,
         };
         let (receives, sends) = (place > 0, place < last);
         let steps = u32::from(receives) + u32::from(sends);
@@ -236,8 +237,8 @@ impl Ring {
         }
         let payload = share.block(chunk, self.chunks);
         Some(match receives && at.is_multiple_of(steps) {
-            true => Step::Receive { from: order.behind(rank, ahead), payload },
-            false => Step::Send { to: order.ahead(rank, ahead), payload, sequence, receipt: chunk },
+            true => Step::Receive { from: order.behind(rank, 1), payload },
+            false => Step::Send { to: order.ahead(rank, 1), payload, sequence, receipt: chunk },
         })
     }
 }
