@@ -113,7 +113,8 @@ impl PacketHooks {
     /// Something leaves that `asks` for a report, or does not.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, asks: bool) {
-        self.0 = self.0 & !PacketHooks::ASKED | u8::from(asks) * PacketHooks::ASKED;
+        let asked = if asks { PacketHooks::ASKED } else { 0 };
+        self.0 = self.0 & !PacketHooks::ASKED | asked;
     }
     /// What stays when all is acknowledged.
     pub(super) fn of_done(self) -> PacketHooks {
