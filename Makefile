@@ -239,7 +239,7 @@ nccl-asan:  ## tests of lanes, groups and plugin with the address sanitizer (nig
 
 # Files are for proptest, which notes there what failed.
 nccl-miri:  ## halves of channels, and groups over them, under Miri (nightly compiler with miri; minutes)
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p weft-comm --test halves
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p weft-comm --test halves --test eager
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p weft-group --lib exchanged
 
 fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)

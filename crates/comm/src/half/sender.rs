@@ -254,7 +254,8 @@ impl<T: Clone> SendHalf<T> {
         self.copies = true;
     }
 
-    /// From now on sends of up to `most` bytes do not wait for a buffer, if a frame holds them. Each of them must go as one part.
+    /// From now on sends of up to `most` bytes do not wait for a buffer, if a frame holds them. Each of them must
+    /// go as one part.
     pub fn allow_eager(&mut self, most: u64) {
         debug_assert!(self.count == 0, "their order is counted");
         self.eager = Some(most.min(MOST_PAYLOAD.into()));

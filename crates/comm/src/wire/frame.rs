@@ -166,10 +166,10 @@ impl Header {
             check: word(bytes, 40),
         };
         let fits = match kind {
-            Kind::Data if header.eager => {
-                header.len <= MOST_PAYLOAD && !header.repeats && header.offset >> 32 == 0
+            Kind::Data => {
+                let fits = !header.eager || !header.repeats && header.offset >> 32 == 0;
+                fits && header.len <= MOST_PAYLOAD
             }
-            Kind::Data => header.len <= MOST_PAYLOAD,
             Kind::Welcome => Welcome::fits(header.len as usize),
             Kind::Challenge => header.len as usize == NONCE,
             Kind::Clear => {

@@ -181,7 +181,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.congestion.on_send(self.now, size);
         let is_reported = flow.hooks.is_reported();
         let asks = is_reported && flow.asks(&sent, size, &self.config.transport.recovery);
-        flow.hooks.note_asked(asks);
+        if is_reported {
+            flow.hooks.note_asked(asks);
+        }
         let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission, asks };
         let mut packet = Packet::data(flow.dst, route, size as u16, data);
         if let Some(gap) = flow.congestion.pacing(size) {
