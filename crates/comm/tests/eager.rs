@@ -88,7 +88,7 @@ fn a_flood_is_not_eager() {
 /// Long messages are not either, from so many bytes on until few are left.
 #[test]
 fn a_flood_of_long_messages_is_not_eager() {
-    let mut content = vec![1_u8; 200_000];
+    let mut content = vec![1_u8; 400_000];
     let span = Span::new(content.as_mut_ptr(), content.len());
     let mut half: SendHalf<u32> = SendHalf::new(false);
     half.allow_eager(MOST_PAYLOAD.into());
@@ -106,7 +106,7 @@ fn a_flood_of_long_messages_is_not_eager() {
         unsafe { half.post(span, 3, 0) }.expect("it fits");
         write(half)
     };
-    let slots = Slots::new([Slot { tag: 3, size: 200_000, ..Slot::default() }]);
+    let slots = Slots::new([Slot { tag: 3, size: 400_000, ..Slot::default() }]);
     let acknowledge = |half: &mut SendHalf<u32>, frames| {
         half.handle_ack(lane, frames, &mut Completed::default()).expect("they were sent");
     };
@@ -125,7 +125,7 @@ fn a_flood_of_long_messages_is_not_eager() {
 /// of, and everybody behind waits, too.
 #[test]
 fn eager_sends_stop_where_a_receiver_does() {
-    let mut content = vec![1_u8; 300_000];
+    let mut content = vec![1_u8; MOST_PAYLOAD as usize + 1];
     let start = content.as_mut_ptr();
     let mut half: SendHalf<u32> = SendHalf::new(false);
     half.allow_eager(MOST_PAYLOAD.into());

@@ -146,7 +146,7 @@ fn hellos_are_damaged() {
         0 => Fault::Flip(draw(number, HELLO as u64)),
         1 => Fault::Cut(draw(number, HELLO as u64)),
         // Closed, not reset: a reset may lose every whole frame, and nothing would get on.
-        _ => Fault::Cut(300_000),
+        _ => Fault::Cut(600_000),
     });
     many(&sending, &receiving, 30);
     assert!(b.statistics().refused_connections > 0);

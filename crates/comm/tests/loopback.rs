@@ -187,7 +187,7 @@ fn a_channel_holds_so_many_requests() {
 /// their order, whatever lies between them.
 #[test]
 fn short_messages_do_not_wait_for_buffers() {
-    for (len, ahead) in [(0, MOST_EAGER), (1_000, MOST_EAGER), (64 << 10, 16), (256 << 10, 4)] {
+    for (len, ahead) in [(0, MOST_EAGER), (1_000, MOST_EAGER), (64 << 10, 16), (512 << 10, 2)] {
         let (_a, _b, sending, receiving) = pair();
         let bytes = pattern(7, len.max(1));
         let bytes = &bytes[..len];

@@ -79,7 +79,7 @@ const COPIED: u64 = 64 << 10;
 const MOST_COPIES: Share = Share { bytes: 1 << 20, count: 256 };
 /// More sends under way than that, or longer ones of more bytes, are a flood: they have buffers in time, and none is
 /// eager until only a few are left.
-const FLOOD: Share = Share { bytes: 512 << 10, count: MOST_EAGER };
+const FLOOD: Share = Share { bytes: 1 << 20, count: MOST_EAGER };
 const FEW: Share = Share { bytes: COPIED, count: 8 };
 /// Eager sends whose buffers are not known.
 const MOST_UNKNOWN: Share = Share { bytes: MOST_EAGER_BYTES, count: MOST_EAGER };

@@ -27,7 +27,7 @@ pub const HEADER: usize = 48;
 /// Bytes of a [`Slot`].
 pub const SLOT: usize = 24;
 /// Most payload of a data frame.
-pub const MOST_PAYLOAD: u32 = 256 << 10;
+pub const MOST_PAYLOAD: u32 = 512 << 10;
 /// Bytes of a key behind a [`Slot`]: one for each further NIC of the receiver.
 const KEY: usize = 4;
 /// Most bytes of the body of any other frame.

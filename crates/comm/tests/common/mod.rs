@@ -103,7 +103,7 @@ pub(crate) fn pair() -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
 }
 
 /// Bytes of a message that waits for its buffer.
-pub(crate) const LONG: usize = 300_000;
+pub(crate) const LONG: usize = 600_000;
 
 pub(crate) fn send(
     channel: &SendChannel,
