@@ -221,6 +221,11 @@ BAD = {
         ],
         "--set balance.scheme: is there twice, since --schemes says it as well",
     ),
+    "a value and a sweep of it": (
+        SMALL,
+        ["run", "bad.toml", "--set", "workload.size=1MB", "--sweep", "workload.size=1MB,2MB"],
+        "--set workload.size: --sweep workload.size is there as well; remove one",
+    ),
     "scheme twice": ("", ["run", "huge.cm", "--schemes", "ecmp,ecmp"], "ecmp is listed twice"),
     "seed twice": (
         SMALL.replace("seeds = 2", "seeds = [1, 1]"),

@@ -137,8 +137,8 @@ def compare(
     chosen = options.names("--schemes", schemes) or []
     named = [("preset", preset)] if preset is not None else []
     beside = sections(stragglers=stragglers, background=background)
-    beside += [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
-    changes = [*named, *beside, *options.overrides(set_ or [])]
+    beside += failures.overrides(fail or [])
+    changes = [*named, *beside, *options.changes(sweep or [], set_ or [])]
     if "--schemes" in options.given(context):
         options.chosen_once(changes)
     return run_comparison(

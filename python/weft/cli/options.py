@@ -226,6 +226,17 @@ def sweeps(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"sweep.{key}", values) for key, values in found.items()]
 
 
+def changes(swept: Sequence[str], set_: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs in `--sweep` and `--set` arguments, which must not be about the same key."""
+    from weft import ExperimentError
+
+    found = [*sweeps(swept), *overrides(set_)]
+    for key, _ in found:
+        if f"sweep.{key}" in dict(found):
+            raise ExperimentError(f"--set {key}: --sweep {key} is there as well; remove one")
+    return found
+
+
 def chosen_once(changes: Sequence[tuple[str, str]]) -> None:
     """Refuse changes that choose the load balancer beside `--schemes`."""
     for key, option in (("sweep.balance.scheme", "--sweep"), ("balance.scheme", "--set")):

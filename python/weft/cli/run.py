@@ -109,8 +109,7 @@ def run(
         shard=options.shard(shard, output, check),
         plots=options.formats_of(plots, output, no_report),
     )
-    changes = [*failures.overrides(fail or []), *options.sweeps(sweep or [])]
-    changes += options.overrides(set_ or [])
+    changes = [*failures.overrides(fail or []), *options.changes(sweep or [], set_ or [])]
     chosen = options.names("--schemes", schemes)
     if chosen:
         options.chosen_once(changes)
