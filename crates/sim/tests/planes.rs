@@ -84,6 +84,21 @@ fn planes_carry_what_links_do() {
     assert!(used.count() > 3);
 }
 
+/// Where windows hold packets back several ports are free at a time: none of them has more than its turn.
+#[test]
+fn what_is_sprayed_is_even_over_planes() {
+    for scheme in ["spray", "reps"] {
+        let setup = setup(4, scheme, &ring(4_000)).window(32);
+        let (outcome, fabric) = (setup.run(), &setup.fabric);
+        let packets = |plane| -> u64 {
+            let nics = (0..16).map(|host| fabric.nic_in_plane(HostId(host), plane));
+            nics.map(|nic| outcome.ports[nic].packets).sum()
+        };
+        let [first, .., last] = [0, 1, 2, 3].map(packets);
+        assert!(first.abs_diff(last) * 20 < first, "{scheme}: {first} and {last}");
+    }
+}
+
 #[test]
 fn a_lost_plane_is_left_to_the_others() {
     for scheme in ["spray", "spray-bitmap", "reps", "reps-freezing", "ecmp", "ethereal"] {

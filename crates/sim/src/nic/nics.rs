@@ -3,7 +3,7 @@
 use super::chunks::Chunks;
 use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
-use super::planes::Plane;
+use super::planes::{Plane, Several};
 use super::time_outs::TimeOuts;
 use super::turns::Turns;
 use crate::config::RunConfig;
@@ -20,9 +20,8 @@ use weft_units::{HostId, IdVec, Time};
 #[derive(Debug)]
 pub(crate) struct Nics {
     pub(super) hosts: IdVec<OwnHost, Host>,
-    /// Ports of the NIC of each host that are sure to ask for data, a bit each, where there are several: nothing is to be
-    /// sent before.
-    pub(super) told: IdVec<OwnHost, u8>,
+    /// The ports of the NIC of each host, where there are several.
+    pub(super) several: IdVec<OwnHost, Several>,
     /// Sending halves of the queue pairs of this partition's hosts.
     pub(super) senders: Vec<SendingQp>,
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
@@ -60,7 +59,7 @@ impl Nics {
     pub(crate) fn new(config: &RunConfig, partition: &Partition, partitions: usize) -> Nics {
         Nics {
             hosts: Host::all(config, partition),
-            told: partition.hosts.iter().map(|_| 0).collect(),
+            several: partition.hosts.iter().map(|_| Several::default()).collect(),
             senders: Vec::new(),
             opening_order: Vec::new(),
             time_outs: TimeOuts::default(),

@@ -29,6 +29,15 @@ pub(super) const MOST: usize = 8;
 /// For so many time-outs a silent plane is not tried again.
 const BARRED: u64 = 8;
 
+/// The ports of a NIC.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Several {
+    /// Those that are sure to ask for data, a bit each: nothing is to be sent before.
+    told: u8,
+    /// The one that sent last.
+    pub(super) last: u8,
+}
+
 /// What a queue pair knows of one of its planes.
 #[derive(Debug)]
 pub(super) struct Plane {
@@ -129,21 +138,24 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.pull_in_plane::<false>(host, 0);
             return;
         }
-        let open = self.nics.ports.all & !self.nics.told[host];
+        let open = self.nics.ports.all & !self.nics.several[host].told;
         if open != 0 {
             self.pull_in_planes(host, open);
         }
     }
-    /// On its own, so that the loop has registers to spare.
+    /// On its own, so that the loop has registers to spare. The port behind the one that sent last is first: if several are
+    /// free, none of them gets more than others.
     #[inline(never)]
-    fn pull_in_planes(&mut self, host: OwnHost, mut open: u8) {
+    fn pull_in_planes(&mut self, host: OwnHost, open: u8) {
         let mut told = 0;
+        let first = u32::from(self.nics.several[host].last) + 1;
+        let mut open = open.rotate_right(first);
         while open != 0 {
-            let plane = open.trailing_zeros();
+            let plane = (open.trailing_zeros() + first) % u8::BITS;
             told |= u8::from(self.pull_in_plane::<true>(host, plane)) << plane;
             open &= open - 1;
         }
-        self.nics.told[host] |= told;
+        self.nics.several[host].told |= told;
     }
     /// A port of a NIC asks for data.
     #[inline(always)]
@@ -156,7 +168,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (host, plane) = self.nics.ports.owner(port);
         let told = self.pull_in_plane::<true>(host, plane);
         // Without a jump: whether somebody waits is a coin.
-        let all = &mut self.nics.told[host];
+        let all = &mut self.nics.several[host].told;
         *all = *all & !(1 << plane) | u8::from(told) << plane;
     }
     /// What timed out at queue pair `id` is told to the states that steered it, if they ask.

@@ -169,6 +169,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
         let route = if PLANED {
             let at = Departure { now: self.now, in_flight };
+            self.nics.several[host].last = plane as u8;
             let place = self.nics.ports.index(id, plane);
             self.nics.planes[place].route(flow, plane, sent.seq, at)
         } else if flow.hooks.is_plain() {
