@@ -99,6 +99,25 @@ fn spraying_takes_as_long_as_by_packets_where_many_flows_share() {
     }
 }
 
+/// In several planes a queue pair that keeps to a path is one in each, and packets that are sprayed take all.
+#[test]
+fn planes_take_as_long_as_by_packets() {
+    let pinned = ["ecmp", "ethereal"];
+    let sprayed = ["spray", "switch-spray", "spray-counter"];
+    let traffic: [(&str, &[&str], f64); 4] = [
+        ("pattern = \"permutation\"\nsize = \"16MB\"", &pinned, 0.05),
+        ("collective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"16MB\"", &pinned, 0.05),
+        ("collective = \"all-to-all\"\nsize = \"32MB\"", &sprayed, 0.03),
+        ("pattern = \"incast\"\nsize = \"1MB\"", &sprayed, 0.03),
+    ];
+    for (workload, schemes, within) in traffic {
+        for scheme in schemes {
+            let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+            close(&format!("{FABRIC}planes = 4\n{balance}[workload]\n{workload}\n"), within);
+        }
+    }
+}
+
 #[test]
 fn entropy_values_in_turn_load_the_links_that_they_hash_onto() {
     let text = |balance: &str| {
@@ -323,8 +342,10 @@ fn hosts_know_the_same_dead_links_as_by_packets() {
 
 #[test]
 fn pinned_flows_load_every_link_to_the_byte_as_by_packets() {
-    for scheme in ["ecmp", "ethereal", "dnlb-4"] {
-        let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+    for (scheme, planes) in
+        [("ecmp", 1), ("ethereal", 1), ("dnlb-4", 1), ("ecmp", 4), ("ethereal", 4)]
+    {
+        let balance = format!("planes = {planes}\n[balance]\nscheme = \"{scheme}\"\n");
         let workload = "[workload]\ncollective = \"all-to-all\"\nsize = \"1MB\"\n";
         let [packet, fluid] = both(&format!("{FABRIC}{balance}{workload}"));
         assert_eq!(counts(&packet.links, "bytes"), counts(&fluid.links, "bytes"), "{scheme}");
@@ -497,6 +518,10 @@ fn what_only_packets_tell_is_refused_by_the_key() {
         let said = error.contains("run.fidelity") && error.contains("use \"packet\"");
         assert!(said && error.contains(scheme), "{error}");
     }
+    let planes = format!("{FABRIC}planes = 2\n{slow}[balance]\nscheme = \"ethereal\"\n{workload}");
+    let planes = planes.replace("leaf-0 <-> spine-0", "plane-0-leaf-0 <-> plane-0-spine-0");
+    let error = resolved(&planes, &[("run.fidelity", "fluid")]).expect_err("one plane is slower");
+    assert!(error.to_string().contains("over several planes, of which some"), "{error}");
     // Where other fidelities can, they do, and the user is told.
     let text = format!("{FABRIC}[balance]\nscheme = \"plb\"\n{workload}");
     let both = [("sweep.run.fidelity".to_owned(), "[\"fluid\", \"packet\"]".to_owned())];

@@ -64,6 +64,8 @@ pub(crate) fn marked_from(config: &RunConfig<'_>) -> f64 {
 #[derive(Clone, Copy, Debug)]
 struct Spray {
     links: u32,
+    /// How many of them a packet chooses from at random: those of a plane. To planes NICs deal packets out evenly.
+    choices: u32,
     flows: u32,
     /// The sum of the times at which they began.
     began: u128,
@@ -89,6 +91,7 @@ impl Capacities {
             let links = layout.ports_of(cut).len() as u32;
             Spray {
                 links,
+                choices: links / config.fabric.planes(),
                 flows: 0,
                 began: 0,
                 load: 0.0,
@@ -99,8 +102,7 @@ impl Capacities {
             }
         };
         let packet = f64::from(config.packet.mtu + config.packet.header);
-        let nic = config.fabric.ports()[config.fabric.nic(weft_units::HostId(0))].rate;
-        let bdp = nic.as_bps() as f64 / 8e12 * rtt.0 as f64;
+        let bdp = config.fabric.line_rate().as_bps() as f64 / 8e12 * rtt.0 as f64;
         let first_window =
             config.transport.congestion.initial_window().map_or(bdp, |bytes| bytes as f64);
         let tiers = if config.fabric.pods() > 1 { 4.0 } else { 2.0 };
@@ -225,7 +227,7 @@ impl Capacities {
             let Some(number) = resource.checked_sub(self.first_cut) else { continue };
             let Some(cut) = self.cuts.get(number as usize) else { continue };
             let whole = self.whole[*resource as usize];
-            if cut.links > 1 && whole > 0.0 {
+            if cut.choices > 1 && whole > 0.0 {
                 let at = random::unit(draw.at(u64::from(*resource), cut.endings));
                 let beyond = -libm::log(at.max(f64::MIN_POSITIVE));
                 let load = if now <= cut.fades { cut.load.max(cut.before) } else { cut.load };
@@ -288,7 +290,7 @@ impl Capacities {
         let whole = self.whole[resource as usize];
         let spraying = self.spraying;
         let Some(cut) = self.cuts.get_mut(number as usize) else { return 1.0 };
-        if cut.links <= 1 || cut.flows == 0 {
+        if cut.choices <= 1 || cut.flows == 0 {
             return 1.0;
         }
         let share = cut.load(&spraying, whole, now);
@@ -311,7 +313,7 @@ impl Spray {
     }
     /// The variance of how many packets come to a link, over the mean.
     fn random(&self) -> f64 {
-        1.0 - 1.0 / f64::from(self.links)
+        1.0 - 1.0 / f64::from(self.choices)
     }
     /// The load that the windows of all flows can keep up, between 0 and 1.
     fn load(&self, spraying: &Spraying, whole: f64, now: Time) -> f64 {
@@ -323,7 +325,7 @@ impl Spray {
         let links = f64::from(self.links);
         let waiting = flows * window / packet / links;
         let trip = whole / links * rtt.0 as f64 / packet;
-        solve(waiting, trip, places * (1.0 - 1.0 / links))
+        solve(waiting, trip, places * self.random())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::agenda::{Agenda, What};
 use crate::alone::Watch;
 use crate::capacities::Capacities;
 use crate::failures::Trouble;
-use crate::flows::Flow;
+use crate::flows::{Flow, Part};
 use crate::messages::Message;
 use crate::paths::Layout;
 use crate::queues::Queues;
@@ -72,6 +72,7 @@ pub(crate) struct Engine<'a> {
     /// So much later than something happened.
     pub(crate) latest: Time,
     pub(crate) subflows: Vec<Subflow>,
+    pub(crate) parts: Vec<Part>,
     pub(crate) ranks: Option<Ranks<'a>>,
     /// Rings whose first rounds are simulated. Never iterated.
     pub(crate) rings: FxHashMap<Key, Ring>,
@@ -148,6 +149,7 @@ impl<'a> Engine<'a> {
             settle_by: Time::MAX,
             latest: Time((rtt.0 as f64 * LATEST) as u64),
             subflows: Vec::new(),
+            parts: Vec::new(),
             spreads: config.balance.scheme.info().paths != PathUse::One,
             ranks: config.job.as_ref().map(|job| Ranks::new(config, job)),
             rings: FxHashMap::default(),

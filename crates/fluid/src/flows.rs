@@ -12,12 +12,21 @@ use std::ops::RangeInclusive;
 use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Route, Subflow};
 use weft_balance::steer::FlowContext;
-use weft_sim::{JobConfig, RunConfig};
+use weft_sim::{JobConfig, RunConfig, parts};
 use weft_transport::CongestionConfig;
-use weft_units::{Draw, HostId, PortId, Rate, Time};
+use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
 
 /// How late what a flow leaves behind may be given to others, as a share of how long it took.
 const TOLERANCE: f64 = 0.002;
+
+/// What a queue pair is to carry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The subflow, with the payload of this part.
+    pub(crate) subflow: Subflow,
+    /// The plane that it stays in; `None`: its packets take all.
+    pub(crate) plane: Option<u32>,
+}
 
 /// A subflow under way; its rate is in [`crate::rates::Rates`] while it runs.
 #[derive(Clone, Debug)]
@@ -29,6 +38,8 @@ pub(crate) struct Flow {
     /// Payload of the largest of them.
     part: u64,
     pub(crate) src: HostId,
+    /// The plane that it stays in; `None`: it is in all alike.
+    pub(crate) plane: Option<u32>,
     /// Bytes of the wire that had not crossed as of `since`, and how fast they do.
     pub(crate) left: f64,
     since: Time,
@@ -75,12 +86,8 @@ pub(crate) struct FlowPath {
     shares: Vec<(u32, f64)>,
 }
 
-/// The entropy values that packets of a flow between `hosts` take in turn; `None`: any, or one.
-pub(crate) fn few_entropies(
-    config: &RunConfig<'_>,
-    hosts: (HostId, HostId),
-    flow: u64,
-) -> Option<RangeInclusive<u16>> {
+/// How hosts steer a flow between `hosts` with these random numbers.
+fn steering(config: &RunConfig<'_>, hosts: (HostId, HostId), flow: u64) -> Steering {
     let context = FlowContext {
         flow,
         seed: config.seed,
@@ -93,7 +100,16 @@ pub(crate) fn few_entropies(
         hosts,
         hashing: config.hashing(),
     };
-    Steering::new(&config.balance, &context).entropies()
+    Steering::new(&config.balance, &context)
+}
+
+/// The entropy values that packets of a flow between `hosts` take in turn; `None`: any, or one.
+pub(crate) fn few_entropies(
+    config: &RunConfig<'_>,
+    hosts: (HostId, HostId),
+    flow: u64,
+) -> Option<RangeInclusive<u16>> {
+    steering(config, hosts, flow).entropies()
 }
 
 /// Bytes in a picosecond.
@@ -127,41 +143,73 @@ impl Flow {
 }
 
 impl Engine<'_> {
-    /// How many of the first of `subflows`, which `src` opens now, are one flow: as many as there are
+    /// Adds what carries a subflow: where the packets of one keep to a path, a queue pair in each plane.
+    pub(crate) fn divide(&self, src: HostId, subflow: &Subflow, out: &mut Vec<Part>) {
+        let config = self.config;
+        let planes = config.fabric.planes();
+        let hosts = (src, subflow.dst);
+        let count = match planes {
+            1 => 1,
+            _ if steering(config, hosts, 0).is_fixed() => planes,
+            _ => 1,
+        };
+        let plane_of = |unit: u32| unit.wrapping_add(self.hash_key(src, subflow) as u32) % planes;
+        out.extend(parts(config, subflow.bytes, count).map(|(unit, bytes)| Part {
+            subflow: Subflow { bytes, ..*subflow },
+            plane: (!self.spreads).then(|| if planes == 1 { 0 } else { plane_of(unit) }),
+        }));
+    }
+
+    /// What switches hash of the addresses of a subflow.
+    fn hash_key(&self, src: HostId, subflow: &Subflow) -> u64 {
+        let Subflow { dst, message, part, carrier, .. } = *subflow;
+        match carrier.persistent() {
+            None => self.flow_key(message, part),
+            Some(pair) => Draw::new(self.config.seed, "queue-pair-key")
+                .at(u64::from(src.0) << 32 | u64::from(pair.0), u64::from(dst.0)),
+        }
+    }
+    fn flow_key(&self, message: MessageId, part: u32) -> u64 {
+        Draw::new(self.config.seed, "flow-key").at(u64::from(message.0), u64::from(part))
+    }
+
+    /// How many of the first of `parts`, which `src` opens now, are one flow: as many as there are
     /// paths, if they are parts of one message that load all paths alike; else one.
-    pub(crate) fn even_split(&self, src: HostId, subflows: &[Subflow]) -> usize {
-        let first = subflows[0];
+    pub(crate) fn even_split(&self, src: HostId, parts: &[Part]) -> usize {
+        let (first, fabric) = (parts[0].subflow, self.config.fabric);
         let Route::Pinned(_) = first.route else { return 1 };
-        let paths = self.config.fabric.path_set(src, first.dst).len() as usize;
-        if paths < 2 || subflows.len() < paths || self.spreads || !self.config.failures.is_empty() {
+        let paths = (fabric.path_set(src, first.dst).len() * fabric.planes()) as usize;
+        if paths < 2 || parts.len() < paths || self.spreads || !self.config.failures.is_empty() {
             return 1;
         }
-        let these = &subflows[..paths];
-        let is_alike = |one: &Subflow| {
+        let these = &parts[..paths];
+        let is_alike = |Part { subflow: one, .. }: &Part| {
             let own = one.carrier == Carrier::Own && one.delay <= self.latest;
             own && one.tag == first.tag && one.bytes.abs_diff(first.bytes) <= 1
         };
         if !these.iter().all(is_alike) {
             return 1;
         }
-        let mut routes: Vec<u16> = these.iter().map(|one| one.route.number()).collect();
+        let mut routes: Vec<(Option<u32>, u16)> =
+            these.iter().map(|one| (one.plane, one.subflow.route.number())).collect();
         routes.sort_unstable();
         routes.dedup();
         if routes.len() == paths { paths } else { 1 }
     }
 
-    /// A flow that stands for all of `subflows`, one or an even split.
-    pub(crate) fn new_flow(&mut self, src: HostId, subflows: &[Subflow]) -> u32 {
+    /// A flow that stands for all of `parts`, one or an even split.
+    pub(crate) fn new_flow(&mut self, src: HostId, parts: &[Part]) -> u32 {
         let packet = &self.config.packet;
-        let packets = |bytes: u64| bytes.div_ceil(u64::from(packet.mtu));
-        let packets = subflows.iter().map(|one| packets(one.bytes)).sum();
-        let bytes = subflows.iter().map(|one| one.bytes).sum();
+        let bytes = || parts.iter().map(|one| one.subflow.bytes);
+        let packets = bytes().map(|bytes| bytes.div_ceil(u64::from(packet.mtu))).sum();
+        let (part, bytes) = (bytes().max().unwrap_or(0), bytes().sum());
         let wire = bytes + packets * u64::from(packet.header);
         let flow = Flow {
-            subflow: Subflow { bytes, ..subflows[0] },
-            subflows: subflows.len() as u32,
-            part: subflows.iter().map(|one| one.bytes).max().unwrap_or(0),
+            subflow: Subflow { bytes, ..parts[0].subflow },
+            subflows: parts.len() as u32,
+            part,
             src,
+            plane: parts[0].plane.filter(|_| parts.len() == 1),
             left: wire as f64,
             since: self.now,
             rate: 0.0,
@@ -247,32 +295,27 @@ impl Engine<'_> {
     pub(crate) fn path_of(&mut self, id: u32) -> FlowPath {
         let config = self.config;
         let flow = &self.flows[id as usize];
-        let (src, Subflow { dst, route, message, part, carrier, tag, .. }) =
-            (flow.src, flow.subflow);
+        let (src, Subflow { dst, route, tag, .. }) = (flow.src, flow.subflow);
         let is_split = flow.is_split();
-        let (mut forward, back) = if self.spreads || is_split {
-            (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src))
-        } else {
-            let key = match carrier.persistent() {
-                None => {
-                    Draw::new(config.seed, "flow-key").at(u64::from(message.0), u64::from(part))
-                }
-                Some(pair) => Draw::new(config.seed, "queue-pair-key")
-                    .at(u64::from(src.0) << 32 | u64::from(pair.0), u64::from(dst.0)),
-            };
-            match self.network.way(src, dst, route, key as u32) {
-                None => (Resources::default(), Resources::default()),
-                Some(path) => {
-                    self.tell_links_apart(src, dst);
-                    // Acknowledgements hash by where they go, and the entropy that they echo.
-                    let back = match route {
-                        Route::Pinned(_) => Some(self.layout.back_along(&path)),
-                        Route::Hashed(_) => {
-                            let back = self.network.way(dst, src, route, src.0);
-                            back.map(|path| self.layout.of_path(&path))
-                        }
-                    };
-                    (self.layout.of_path(&path), back.unwrap_or_default())
+        let (mut forward, back) = match flow.plane {
+            None => (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src)),
+            Some(plane) => {
+                let key = self.hash_key(src, &flow.subflow);
+                match self.network.way_in_plane(plane, (src, dst), route, key as u32) {
+                    None => (Resources::default(), Resources::default()),
+                    Some(path) => {
+                        self.tell_links_apart(src, dst);
+                        // Acknowledgements hash by where they go, and the entropy that they echo.
+                        let back = match route {
+                            Route::Pinned(_) => Some(self.layout.back_along(&path)),
+                            Route::Hashed(_) => {
+                                let back =
+                                    self.network.way_in_plane(plane, (dst, src), route, src.0);
+                                back.map(|path| self.layout.of_path(&path))
+                            }
+                        };
+                        (self.layout.of_path(&path), back.unwrap_or_default())
+                    }
                 }
             }
         };
@@ -336,19 +379,26 @@ impl Engine<'_> {
         if !config.failures.is_empty() || config.fabric.hops(src, dst) < 4 {
             return Vec::new();
         }
-        let key = Draw::new(config.seed, "flow-key").at(u64::from(message.0), u64::from(part));
-        let Some(entropies) = few_entropies(config, (src, dst), key) else {
-            return Vec::new();
-        };
-        let share = 1.0 / entropies.len() as f64;
+        let (key, planes) = (self.flow_key(message, part), config.fabric.planes());
         let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
-        for entropy in entropies {
-            let way = self.network.way(src, dst, Route::Hashed(entropy), key as u32);
-            let links = way.iter().flat_map(|way| {
-                let links = way.ports();
-                &links[1..links.len() - 1]
-            });
-            links.for_each(|link| *shares.entry(link.0).or_default() += share);
+        for plane in 0..planes {
+            // Of each plane it steers as if there were no other.
+            let own = Draw::new(config.seed, "plane").at(key, u64::from(plane));
+            let Some(entropies) =
+                few_entropies(config, (src, dst), if plane == 0 { key } else { own })
+            else {
+                return Vec::new();
+            };
+            let share = 1.0 / entropies.len() as f64 / f64::from(planes);
+            for entropy in entropies {
+                let route = Route::Hashed(entropy);
+                let way = self.network.way_in_plane(plane, (src, dst), route, key as u32);
+                let links = way.iter().flat_map(|way| {
+                    let links = way.ports();
+                    &links[1..links.len() - 1]
+                });
+                links.for_each(|link| *shares.entry(link.0).or_default() += share);
+            }
         }
         shares.into_iter().collect()
     }
@@ -404,7 +454,10 @@ impl Engine<'_> {
     pub(crate) fn limit(&self, id: u32) -> f64 {
         let flow = &self.flows[id as usize];
         let config = self.config;
-        let line = config.fabric.ports()[config.fabric.nic(flow.src)].rate;
+        let line = match flow.plane {
+            Some(_) => config.fabric.ports()[config.fabric.nic(flow.src)].rate,
+            None => config.fabric.line_rate(),
+        };
         let own = match flow.subflow.carrier {
             Carrier::Persistent { share, .. } => {
                 Rate::bps((line.as_bps() / u64::from(share)).max(1))

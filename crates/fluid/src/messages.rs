@@ -2,7 +2,9 @@
 
 use crate::agenda::What;
 use crate::engine::Engine;
+use crate::flows::Part;
 use std::collections::hash_map::Entry;
+use std::mem::take;
 use weft_balance::plan::{FlowInfo, Post, Subflow};
 use weft_sim::MessageResult;
 use weft_units::{HostId, MessageId, Time};
@@ -116,23 +118,26 @@ impl Engine<'_> {
 
     /// Opens what the planner of `src` has put out.
     pub(crate) fn open(&mut self, src: HostId) {
-        let mut subflows = std::mem::take(&mut self.subflows);
-        let mut rest = &subflows[..];
-        while let Some(first) = rest.first() {
+        let (mut subflows, mut parts) = (take(&mut self.subflows), take(&mut self.parts));
+        subflows.drain(..).for_each(|subflow| self.divide(src, &subflow, &mut parts));
+        // What begins at once may open more.
+        self.subflows = subflows;
+        let mut rest = &parts[..];
+        while let Some(Part { subflow: first, .. }) = rest.first() {
             let (these, others) = rest.split_at(self.even_split(src, rest));
             rest = others;
             let id = self.new_flow(src, these);
             self.messages[first.tag as usize].subflows += these.len() as u32;
-            these.iter().for_each(|subflow| self.count_queue_pair(src, subflow));
-            let delay = these.iter().map(|subflow| subflow.delay).min().unwrap_or(Time::ZERO);
+            these.iter().for_each(|one| self.count_queue_pair(src, &one.subflow));
+            let delay = these.iter().map(|one| one.subflow.delay).min().unwrap_or(Time::ZERO);
             if delay > Time::ZERO {
                 self.agenda.push(self.now + delay, What::Start(id));
             } else {
                 self.begin(id);
             }
         }
-        subflows.clear();
-        self.subflows = subflows;
+        parts.clear();
+        self.parts = parts;
     }
 
     fn count_queue_pair(&mut self, src: HostId, subflow: &Subflow) {

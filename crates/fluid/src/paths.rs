@@ -1,10 +1,11 @@
 //! Which resources a flow uses: the links of its path, or the cuts that it spreads over.
 
 use crate::rates::MOST;
+use std::ops::Range;
 use weft_balance::scheme::PathUse;
 use weft_fabric::{Clos, Fabric, Failures};
 use weft_plan::RoutedPath;
-use weft_units::{HostId, PortId, Time};
+use weft_units::{HostId, PortId, SwitchId, Time};
 
 /// Resources of one flow, the NIC's first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,13 +25,16 @@ impl Resources {
 }
 
 /// The numbers of all resources: every port, then the uplinks and downlinks of every leaf, then those
-/// of every pod, then the ways from GPUs to their NICs.
+/// of every pod, of all planes together; then, where there are several planes, the ports of every NIC and the links to
+/// these; then the ways from GPUs to their NICs.
 #[derive(Debug)]
 pub(crate) struct Layout<'a> {
     fabric: &'a Fabric,
     ports: u32,
     leaves: u32,
     pods: u32,
+    /// NICs with several ports, each in a plane: all or none.
+    nics: u32,
     /// Whether a cut carries what its links carry together, whatever each does.
     by_room: bool,
     /// The links of each cut, as [`Layout::cuts`] has these.
@@ -40,13 +44,15 @@ pub(crate) struct Layout<'a> {
     apart: Vec<bool>,
 }
 
-/// Links over which packets that are sprayed spread alike.
+/// Links over which packets that are sprayed spread alike, in all planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     LeafUp(u32),
     LeafDown(u32),
     PodUp(u32),
     PodDown(u32),
+    NicUp(u32),
+    NicDown(u32),
 }
 
 impl<'a> Layout<'a> {
@@ -54,7 +60,8 @@ impl<'a> Layout<'a> {
         let (ports, pods) = (fabric.ports().len() as u32, fabric.pods());
         let (by_room, members, apart) = (paths == PathUse::AllByRoom, Vec::new(), Vec::new());
         let leaves = fabric.leaves();
-        let mut layout = Layout { fabric, ports, leaves, pods, by_room, members, apart };
+        let nics = if fabric.planes() > 1 { fabric.hosts() } else { 0 };
+        let mut layout = Layout { fabric, ports, leaves, pods, nics, by_room, members, apart };
         layout.members = layout.cuts().map(|cut| layout.ports_of(cut)).collect();
         layout.apart = vec![false; layout.members.len()];
         layout
@@ -63,8 +70,20 @@ impl<'a> Layout<'a> {
     fn links_of(&self, resource: u32) -> Option<&Vec<PortId>> {
         resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize))
     }
+    /// Whether it is a cut between switches.
     pub(crate) fn is_cut(&self, resource: u32) -> bool {
-        self.links_of(resource).is_some()
+        (self.ports..self.first_nic()).contains(&resource)
+    }
+    /// Whether it is a port of a NIC, or all of them.
+    pub(crate) fn is_nic(&self, resource: u32) -> bool {
+        let nics = self.first_nic()..self.first_nic() + self.nics;
+        let is_port = || resource % self.fabric.ports_per_plane() < self.fabric.hosts();
+        nics.contains(&resource) || resource < self.ports && is_port()
+    }
+    /// What the NIC of a host sends by: its port, or all of them and each.
+    pub(crate) fn nic_of(&self, host: HostId) -> impl Iterator<Item = u32> {
+        let ports = (0..self.fabric.planes()).map(move |it| self.fabric.nic_in_plane(host, it).0);
+        ports.chain((self.nics > 0).then(|| self.cut(Cut::NicUp(host.0))))
     }
     /// How many links a cut has; one, if it is none.
     pub(crate) fn count(&self, resource: u32) -> usize {
@@ -105,6 +124,10 @@ impl<'a> Layout<'a> {
     }
     /// How many resources there are before those of ranks.
     pub(crate) fn len(&self) -> u32 {
+        self.first_nic() + 2 * self.nics
+    }
+    /// The number of the first NIC of several ports.
+    fn first_nic(&self) -> u32 {
         self.ports + 2 * (self.leaves + self.pods)
     }
     /// The way from the GPU of `rank` to its NIC.
@@ -122,13 +145,16 @@ impl<'a> Layout<'a> {
             Cut::LeafDown(leaf) => base + self.leaves + leaf,
             Cut::PodUp(pod) => base + 2 * self.leaves + pod,
             Cut::PodDown(pod) => base + 2 * self.leaves + self.pods + pod,
+            Cut::NicUp(host) => self.first_nic() + host,
+            Cut::NicDown(host) => self.first_nic() + self.nics + host,
         }
     }
     /// Each cut.
     pub(crate) fn cuts(&self) -> impl Iterator<Item = Cut> + use<> {
-        let (leaves, pods) = (self.leaves, self.pods);
+        let (leaves, pods, nics) = (self.leaves, self.pods, self.nics);
         let up = (0..leaves).map(Cut::LeafUp).chain((0..leaves).map(Cut::LeafDown));
-        up.chain((0..pods).map(Cut::PodUp)).chain((0..pods).map(Cut::PodDown))
+        let up = up.chain((0..pods).map(Cut::PodUp)).chain((0..pods).map(Cut::PodDown));
+        up.chain((0..nics).map(Cut::NicUp)).chain((0..nics).map(Cut::NicDown))
     }
     /// All links of `path`.
     pub(crate) fn of_path(&self, path: &RoutedPath) -> Resources {
@@ -146,7 +172,7 @@ impl<'a> Layout<'a> {
     pub(crate) fn of_spread(&self, src: HostId, dst: HostId) -> Resources {
         let fabric = self.fabric;
         let mut all = Resources::default();
-        all.push(fabric.nic(src).0);
+        all.push(if self.nics > 0 { self.cut(Cut::NicUp(src.0)) } else { fabric.nic(src).0 });
         let hops = fabric.hops(src, dst);
         if hops >= 4 {
             all.push(self.cut(Cut::LeafUp(fabric.leaf_of(src))));
@@ -158,27 +184,33 @@ impl<'a> Layout<'a> {
         if hops >= 4 {
             all.push(self.cut(Cut::LeafDown(fabric.leaf_of(dst))));
         }
-        all.push(fabric.ports()[fabric.nic(dst)].reverse.0);
+        all.push(match self.nics {
+            0 => fabric.ports()[fabric.nic(dst)].reverse.0,
+            _ => self.cut(Cut::NicDown(dst.0)),
+        });
         all
     }
     /// The ports of a cut.
     pub(crate) fn ports_of(&self, cut: Cut) -> Vec<PortId> {
         let fabric = self.fabric;
         let clos: &Clos = fabric.clos().expect("rates are of a folded Clos");
-        let leaf = |leaf: u32| {
-            let all = fabric.ports_of(weft_units::SwitchId(leaf));
-            let down = clos.hosts_per_leaf;
-            (all.first.0 + down..all.first.0 + all.count).map(PortId).collect::<Vec<_>>()
-        };
-        let pod = |pod: u32| -> Vec<PortId> {
-            let mids = clos.mids_per_pod();
-            let first = fabric.leaves() + pod * mids;
-            let of = |mid: u32| {
-                let switch = weft_units::SwitchId(mid);
+        // Of switches that are numbered so in each plane.
+        let uplinks = |switches: Range<u32>| -> Vec<PortId> {
+            let planes = (0..fabric.planes()).map(|plane| plane * fabric.switches_per_plane());
+            let all = planes.flat_map(|first| switches.clone().map(move |it| SwitchId(first + it)));
+            let of = |switch: SwitchId| {
                 let (all, up) = (fabric.ports_of(switch), fabric.uplinks(switch));
                 (all.first.0 + all.count - up..all.first.0 + all.count).map(PortId)
             };
-            (first..first + mids).flat_map(of).collect()
+            all.flat_map(of).collect()
+        };
+        let leaf = |leaf: u32| uplinks(leaf..leaf + 1);
+        let pod = |pod: u32| {
+            let first = fabric.leaves() + pod * clos.mids_per_pod();
+            uplinks(first..first + clos.mids_per_pod())
+        };
+        let nic = |host: u32| -> Vec<PortId> {
+            (0..fabric.planes()).map(|plane| fabric.nic_in_plane(HostId(host), plane)).collect()
         };
         let back = |ports: Vec<PortId>| {
             ports.into_iter().map(|port| fabric.ports()[port].reverse).collect::<Vec<_>>()
@@ -188,6 +220,8 @@ impl<'a> Layout<'a> {
             Cut::LeafDown(number) => back(leaf(number)),
             Cut::PodUp(number) => pod(number),
             Cut::PodDown(number) => back(pod(number)),
+            Cut::NicUp(host) => nic(host),
+            Cut::NicDown(host) => back(nic(host)),
         }
     }
     /// What the cut carries, in bits per second: if all its links carry alike, the slowest decides.

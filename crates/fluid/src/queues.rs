@@ -109,7 +109,7 @@ impl Queues {
         let all = if are_used { layout.len() } else { 0 };
         let is_sprayed = config.balance.scheme.info().paths != PathUse::One;
         let queue = |resource: u32| {
-            let is_none = resource < config.fabric.hosts() || is_sprayed && layout.is_cut(resource);
+            let is_none = layout.is_nic(resource) || is_sprayed && layout.is_cut(resource);
             let queues = if is_none { 0 } else { layout.count(resource) as u32 };
             Queue { queues, marked_at: f64::INFINITY, overload: 1.0, ..Queue::default() }
         };

@@ -287,7 +287,7 @@ impl<'a> Engine<'a> {
         let packets = bytes.div_ceil(u64::from(packet.mtu));
         let wire = bytes + packets * u64::from(packet.header);
         let last = bytes.min(u64::from(packet.mtu)) + u64::from(packet.header);
-        let line = fabric.ports()[fabric.nic(src)].rate;
+        let line = fabric.line_rate();
         fabric.one_way(src, dst, last) + line.serialize(wire.saturating_sub(last))
     }
 

@@ -191,7 +191,7 @@ impl Engine<'_> {
         let Some(members) = trace.members(key.group, owner.src - base) else { return 0 };
         let nic = |rank| {
             let host = config.hosts[(base + rank) as usize];
-            self.bytes[self.config.fabric.nic(host).0 as usize]
+            self.layout.nic_of(host).map(|resource| self.bytes[resource as usize]).sum::<u64>()
         };
         rounds.members(&members).map(nic).sum()
     }
@@ -344,8 +344,7 @@ impl Engine<'_> {
     /// The rest of a ring becomes a flow.
     fn go_on_round(&mut self, ring: Ring, base: u32) {
         let measured = ring.measured_rounds();
-        let nics = 0..self.config.fabric.hosts();
-        let own = ring.crossed.iter().filter(|(id, _)| nics.contains(id));
+        let own = ring.crossed.iter().filter(|(id, _)| self.layout.is_nic(**id));
         let own: u64 = own.map(|(_, (bytes, _))| bytes).sum();
         // In bytes of one rank, so that a ring shares links with others as a flow of each rank does.
         let bytes = (own as f64 / measured / f64::from(ring.rounds.ranks)).max(1.0);
@@ -416,14 +415,13 @@ impl Engine<'_> {
         let times = f64::from(ring.rest) / ring.measured_rounds();
         let mean = ring.mean_duration();
         let messages = ring.expected / u64::from(ring.first) * u64::from(ring.rest);
-        let nics = 0..self.config.fabric.hosts();
         for (resource, (bytes, packets)) in ring.crossed {
             let packets = (packets as f64 * times) as u64;
             if resource < self.layout.len() {
                 self.bytes[resource as usize] += (bytes as f64 * times) as u64;
                 self.packets[resource as usize] += packets;
             }
-            if nics.contains(&resource) {
+            if self.layout.is_nic(resource) {
                 // Data and its acknowledgements both leave at NICs: half of all.
                 self.totals.packets += packets / 2;
                 self.totals.control_packets += packets - packets / 2;

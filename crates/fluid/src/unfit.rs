@@ -5,14 +5,14 @@ use weft_fabric::{Fabric, Failure, FailureKind};
 
 /// Why a run cannot be simulated by rates, in words that follow the name of the scheme; `None`: it can.
 pub fn unfit(scheme: &SchemeInfo, fabric: &Fabric, failures: &[Failure]) -> Option<&'static str> {
-    if fabric.planes() > 1 {
-        return Some("runs over several planes");
-    }
     if fabric.rails().is_some() {
         return Some("runs on rails that never meet");
     }
     if fabric.clos().is_none() {
         return Some("runs on a network that is no folded Clos");
+    }
+    if fabric.planes() > 1 && !failures.is_empty() {
+        return Some("runs over several planes, of which some are slower than others or dead");
     }
     let any = |of: fn(&FailureKind) -> bool| failures.iter().any(|failure| of(&failure.kind));
     let is_flaky = any(|kind| matches!(kind, FailureKind::Flaky { .. }));

@@ -122,13 +122,24 @@ impl<'a> PlannedFabric<'a> {
         self.fabric.ports().enumerate().all(|(id, port)| self.capacities[id] == port.rate.as_bps())
     }
 
-    /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
+    /// The way of a packet from `src` to `dst`, in the first plane. `key` stands for its addresses where switches hash.
     /// `None`: a switch on the way knows no live link there. A rule for its source port may have led it to that
     /// switch.
     pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<RoutedPath> {
+        self.way_in_plane(0, (src, dst), route, key)
+    }
+
+    /// The same in any plane.
+    pub fn way_in_plane(
+        &mut self,
+        plane: u32,
+        (src, dst): (HostId, HostId),
+        route: Route,
+        key: u32,
+    ) -> Option<RoutedPath> {
         let mut way =
             RoutedPath { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
-        way.push(self.fabric.nic(src));
+        way.push(self.fabric.nic_in_plane(src, plane));
         let mut pinned = match route {
             Route::Pinned(path) => path,
             Route::Hashed(_) => PathId::default(),

@@ -84,6 +84,7 @@ pub use config::*;
 pub use epochs::WORTH_COMPANY;
 pub use halt::{Halt, Silence, Stall};
 pub use histogram::DurationHistogram;
+pub use nic::parts;
 pub use outcome::*;
 pub use partition::{InLink, ReceiverId};
 pub use probes::MOST_SAMPLES;

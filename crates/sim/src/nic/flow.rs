@@ -360,12 +360,9 @@ impl ReceivingQp {
     }
 }
 
-/// `bytes` of a subflow in so many parts, numbered and with the bytes of each: whole packets, as equal as they can be.
-pub(super) fn parts(
-    config: &RunConfig,
-    bytes: u64,
-    count: u32,
-) -> impl Iterator<Item = (u32, u64)> {
+/// `bytes` of a subflow in so many parts, numbered and with the bytes of each: whole packets, as equal as they can be,
+/// and no part without one.
+pub fn parts(config: &RunConfig, bytes: u64, count: u32) -> impl Iterator<Item = (u32, u64)> {
     let mtu = u64::from(config.packet.mtu);
     let packets = bytes.div_ceil(mtu);
     let count = u64::from(count).clamp(1, packets);

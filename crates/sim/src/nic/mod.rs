@@ -37,4 +37,5 @@ mod time_outs;
 mod turns;
 
 pub(crate) use flow::Reordering;
+pub use flow::parts;
 pub(crate) use nics::Nics;
