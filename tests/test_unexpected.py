@@ -165,3 +165,18 @@ def test_a_report_needs_no_reader(small: Path, tmp_path: Path, output: str, stat
     )
     assert done.returncode == status
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_an_interrupt_while_libraries_are_read_shows_no_traceback() -> None:
+    """As of Ctrl-C right behind Enter."""
+    code = """
+import sys, weft
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from weft.cli import main
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

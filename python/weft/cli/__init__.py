@@ -5,6 +5,10 @@ commands are in `options`. The work, and the text that shows its result, are in 
 subject, which is imported when the command runs, so that `--help` answers at once.
 """
 
-from weft.cli.app import main
+try:
+    from weft.cli.app import main
+except KeyboardInterrupt:
+    # What is read takes most of the time of a short command, and nobody else answers meanwhile.
+    raise SystemExit(130) from None
 
 __all__ = ["main"]
