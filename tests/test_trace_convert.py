@@ -200,6 +200,33 @@ def test_nccl_s_log_is_a_workload(weft: Weft, tmp_path: Path) -> None:
     assert "logs of all processes" in refused(weft, "info", tmp_path / "nccl.n1.40.log")
 
 
+def test_nccl_s_log_of_parts_of_a_communicator(weft: Weft, tmp_path: Path) -> None:
+    """From NCCL 2.23 on a split tells parent, count and color, and no id of its own."""
+    made = "comm 0x{comm}{rank} rank {place} nranks {of} cudaDev 0 nvmlDev 0 busId 80 "
+    split = made + "parent 0x3{rank} splitCount 1 color {color} key 0"
+    call = "AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count {count} datatype 0 op 0 root 0 "
+    call += "comm 0x{comm}{rank} [nranks={of}] stream 0x5"
+    text = ""
+    for rank in range(4):
+        all_of_them = {"rank": rank, "place": rank, "of": 4, "comm": 3, "count": 1000}
+        part = {"rank": rank, "place": rank // 2, "of": 2, "comm": 4, "color": rank % 2}
+        lines = [
+            ("ncclCommInitRank " + made + "commId 0xa - Init COMPLETE", all_of_them),
+            ("ncclCommSplit " + split + "- Init START", part),
+            ("ncclCommSplit " + split + " - Init COMPLETE", part),
+            (call, part | {"count": 2000 + rank % 2}),
+            # Another one at the address of one that is gone.
+            ("ncclCommInitRank " + made + "commId 0xb - Init COMPLETE", all_of_them | {"comm": 4}),
+            (call, all_of_them | {"comm": 4}),
+        ]
+        text += "".join(f"n1:{rank}:9 [0] NCCL INFO {x.format(**keys)}\n" for x, keys in lines)
+    (tmp_path / "job.log").write_text(text)
+    found = json.loads(weft("trace", "info", tmp_path / "job.log", "--json").stdout)
+    assert (found["ranks"], found["problems"]) == (4, [])
+    listed = [(row["group"], row["ranks"], row["bytes"]) for row in found["collectives"]]
+    assert sorted(listed) == [("0xa/1/0", 2, 2000), ("0xa/1/1", 2, 2001), ("0xb", 4, 1000)]
+
+
 def test_nccl_s_profilers_are_workloads(weft: Weft, tmp_path: Path) -> None:
     """The inspector's records and the example plugin's events, a file a process."""
     for rank in (0, 1):

@@ -60,7 +60,7 @@ impl TraceFormat for NcclLog {
                 name = own;
             }
         }
-        log.named().job(&name, self.compute)
+        log.told().job(&name, self.compute)
     }
 }
 
@@ -68,7 +68,8 @@ impl TraceFormat for NcclLog {
 #[derive(Default)]
 struct Log {
     calls: Calls,
-    /// What all ranks call a communicator, by process and its address there.
+    /// What all ranks call a communicator, by process and its address there; a later one may have
+    /// the address of one that is gone.
     names: BTreeMap<(String, String), String>,
 }
 
@@ -78,42 +79,58 @@ impl Log {
             let Some((front, rest)) = text.split_once(INFO) else { continue };
             let Some(process) = process(front) else { continue };
             let error = |what: String| WorkloadError::at(name, line, what);
-            if rest.starts_with("ncclComm") && rest.contains(" commId ") {
+            let is_made = || rest.contains(" commId ") || rest.contains(" parent ");
+            if rest.starts_with("ncclComm") && rest.contains(" nranks ") && is_made() {
                 self.communicator(process, rest).map_err(error)?;
             } else if rest.contains(CALL) {
-                let call = call(rest, format!("{name}:{line}")).map_err(error)?;
+                let mut call = call(rest, format!("{name}:{line}")).map_err(error)?;
+                call.communicator = self.name(&process, &call.communicator);
                 self.calls.processes.entry(process).or_default().push(call);
             }
         }
         Ok(())
     }
 
-    /// `ncclCommInitRank comm 0x3 rank 0 nranks 4 ... commId 0x2ef1 - Init COMPLETE`.
+    /// What all ranks call the communicator that a process has at an address by now.
+    fn name(&self, process: &str, address: &str) -> String {
+        let known = self.names.get(&(process.to_owned(), address.to_owned()));
+        // Another process may use the same address for another communicator.
+        known.cloned().unwrap_or_else(|| format!("{address} of {process}"))
+    }
+
+    /// `ncclCommInitRank comm 0x3 rank 0 nranks 4 ... commId 0x2ef1 - Init COMPLETE`, or
+    /// `ncclCommSplit comm 0x5 rank 0 nranks 2 ... parent 0x3 splitCount 1 color 7 key 0 - Init COMPLETE`.
     fn communicator(&mut self, process: String, text: &str) -> Result<(), String> {
         let address = word(text, "comm ")?.to_owned();
         let (rank, ranks) = (number(text, " rank ")?, number(text, "nranks ")?);
-        let id = word(text, "commId ")?.to_owned();
-        self.names.insert((process.clone(), address), id.clone());
+        let id = match text.contains(" commId ") {
+            true => word(text, "commId ")?.to_owned(),
+            // From NCCL 2.23 on these tell the ranks of a part of a communicator from those of others.
+            false => {
+                let parent = self.name(&process, word(text, " parent ")?);
+                let turn = word(text, "splitCount ").or_else(|_| word(text, "childCount "))?;
+                format!("{parent}/{turn}/{}", word(text, "color ")?)
+            }
+        };
+        let before = self.name(&process, &address);
+        if self.names.insert((process.clone(), address), id.clone()).is_none() {
+            // Calls that were logged before their communicator.
+            let calls = self.calls.processes.get_mut(&process).into_iter().flatten();
+            calls
+                .filter(|call| call.communicator == before)
+                .for_each(|call| call.communicator.clone_from(&id));
+        }
         self.calls.ranks.insert((process, id.clone()), narrow(rank)?);
         self.calls.sizes.insert(id, narrow(ranks)?);
         Ok(())
     }
 
-    /// The calls with communicators by the names that all ranks know.
-    fn named(self) -> Calls {
-        let Log { mut calls, names } = self;
-        for (process, all) in &mut calls.processes {
-            for call in all {
-                let key = (process.clone(), call.communicator.clone());
-                match names.get(&key) {
-                    Some(name) => call.communicator.clone_from(name),
-                    // Another process may use the same address for another communicator.
-                    None => call.communicator = format!("{} of {process}", call.communicator),
-                }
-                calls.sizes.entry(call.communicator.clone()).or_insert(call.ranks);
-            }
+    /// The calls, and how many ranks their communicators have.
+    fn told(mut self) -> Calls {
+        for call in self.calls.processes.values().flatten() {
+            self.calls.sizes.entry(call.communicator.clone()).or_insert(call.ranks);
         }
-        calls
+        self.calls
     }
 }
 
