@@ -365,6 +365,65 @@ def test_kineto_sends_and_receives_of_a_group_go_on_together(weft: Weft, tmp_pat
     assert found["depth"] == 2
 
 
+def test_kineto_waits_are_for_a_communication_of_their_group(weft: Weft, tmp_path: Path) -> None:
+    """Every group numbers its own: what waits for a short one does not wait for a long one."""
+    size: dict[str, object] = {"Collective name": "allreduce", "dtype": "Byte", "Group size": 2}
+    for rank in range(4):
+        events = []
+        for number, (other, elements) in enumerate([(rank ^ 1, 100_000_000), (rank ^ 2, 1000)]):
+            comm = size | {"In msg nelems": elements, "Process Group Name": str(number)}
+            comm |= {"Process Group Ranks": str(sorted([rank, other]))}
+            call, at = number + 1, 1 + 2 * number
+            events += [
+                event("cpu_op", "record_param_comms", at, 1, **comm, Seq=1),
+                event("cuda_runtime", "cudaLaunchKernel", at + 1, 1, correlation=call),
+                event("kernel", "ncclDevKernel_AllReduce", at + 1, 9, correlation=call, stream=at),
+            ]
+        wait = {"Collective name": "wait", "Process Group Name": "1", "Seq": 1}
+        events += [
+            event("cpu_op", "record_param_comms", 5, 1, **wait),
+            event("cuda_runtime", "cudaLaunchKernel", 6, 1, correlation=9),
+            event("kernel", "adam", 50, 5000, correlation=9, stream=7),
+        ]
+        text = json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank}})
+        (tmp_path / f"w{rank}.json").write_text(text)
+    row = compared(weft, tmp_path / "w0.json")
+    alone = compared(weft, "all-reduce:size=100MB,ranks=2")
+    assert row["cct_s"] == pytest.approx(alone["cct_s"], rel=0.01)
+    assert row["compute_s"] == pytest.approx(5e-3, rel=0.01)
+
+
+def test_what_pytorch_cuts_is_not_guessed(weft: Weft, tmp_path: Path) -> None:
+    """Lists of more than 30 numbers end with dots: splits, and the ranks of a group."""
+    comm: dict[str, object] = {"dtype": "Byte", "In msg nelems": 31, "Process Group Name": "7"}
+    comm |= {"Collective name": "all_to_allv", "Out msg nelems": 31, "Group size": 32}
+    cut = comm | {"In split size": "[1, 0, ...]", "Out split size": "[0, 1, ...]"}
+
+    def of(name: str, comm: dict[str, object]) -> Path:
+        launch = event("cuda_runtime", "cudaLaunchKernel", 2, 1, correlation=1)
+        kernel = event("kernel", "ncclDevKernel_SendRecv", 3, 9, correlation=1, stream=2)
+        asked = event("cpu_op", "record_param_comms", 1, 1, **comm)
+        asked["args"] |= {"Record function id": 3}  # type: ignore[operator]
+        return written(tmp_path, name, [asked, launch, kernel], 32)
+
+    done = weft("trace", "info", of("a", cut))
+    assert done.returncode == 1
+    assert "all_to_allv with its splits cut after 30 ranks" in done.stdout
+    splits = [[1] * 31 + [0], [1] * 31 + [0]]
+    values = [[[5, 6, 0, 31, 1, "cuda:0"]], 7, ["7", ""], 0, "all_to_allv", *splits, 0, 1, 32]
+    node = {"id": 4, "name": "record_param_comms", "inputs": {"values": values}}
+    node |= {"attrs": [{"name": "rf_id", "value": 3}]}
+    for rank in range(32):
+        (tmp_path / f"et_{rank}.json").write_text(json.dumps({"schema": "1.1", "nodes": [node]}))
+    told = f"workload.execution_trace={tmp_path / 'et_0.json'}"
+    done = weft("trace", "info", tmp_path / "a0.json", "--set", told, "--json")
+    # All of them send a byte to each of the first 31.
+    assert json.loads(done.stdout)["sends"] == {"count": 31 * 31, "bytes": 31 * 31}
+    few = comm | {"Collective name": "allreduce", "Group size": 31}
+    few["Process Group Ranks"] = "[1, 2, ...]"
+    assert 'group "7" has 31 of 32 ranks' in refused(weft, "info", of("b", few))
+
+
 def test_groups_of_an_execution_trace(weft: Weft, tmp_path: Path) -> None:
     """Two groups of two ranks each, told by the process groups' first node."""
     listed = [{"pg_name": "1", "ranks": [0, 2]}, {"pg_name": "2", "ranks": [1, 3]}]

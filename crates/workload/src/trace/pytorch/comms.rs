@@ -21,6 +21,8 @@ pub(super) struct Comm {
     pub(super) width: u64,
     /// What goes to, and comes from, each rank of an `all_to_allv`.
     pub(super) splits: [Vec<u64>; 2],
+    /// Whether the file says only the first of them.
+    pub(super) is_cut: bool,
     /// The name of its group, and the ranks in it; no ranks are all of them.
     pub(super) group: (String, Vec<u32>),
     /// How many ranks the group has.
@@ -34,9 +36,16 @@ pub(super) struct Comm {
 }
 
 impl Comm {
-    /// Whether it only waits for the one with the same sequence number.
+    /// Whether it only waits for another one.
     pub(super) fn is_wait(&self) -> bool {
         self.name == "wait"
+    }
+    /// Whether this, a wait, may be for `other`: every group numbers its own. Files that do not tell
+    /// group or number leave it open.
+    pub(super) fn awaits(&self, other: &Comm) -> bool {
+        let (own, theirs) = (&self.group.0, &other.group.0);
+        let is_one_group = own.is_empty() || theirs.is_empty() || own == theirs;
+        is_one_group && (self.sequence.is_none() || self.sequence == other.sequence)
     }
     /// Takes from `other` what is not known here.
     pub(super) fn complete(&mut self, other: &Comm) {
@@ -48,6 +57,10 @@ impl Comm {
         self.sequence = self.sequence.or(other.sequence);
         if self.group.1.is_empty() {
             self.group.1.clone_from(&other.group.1);
+        }
+        if self.is_cut && !other.splits[0].is_empty() {
+            self.splits.clone_from(&other.splits);
+            self.is_cut = false;
         }
     }
 }
@@ -70,6 +83,8 @@ pub(super) fn width(kind: &str) -> Option<u64> {
 #[derive(Debug, Default)]
 pub(super) struct Lowering {
     groups: BTreeMap<(String, Vec<u32>), u32>,
+    /// How many ranks a group has of which no file tells them.
+    sizes: BTreeMap<u32, u32>,
     /// How many `all_to_allv` a rank had in a group.
     exchanges: BTreeMap<(u32, u32), u64>,
     /// The largest rank that was named, and one more.
@@ -104,6 +119,11 @@ impl Lowering {
             }
             "send" | "recv" => {
                 return self.transfer(rank, comm, group, taken.max(given)).map(|one| vec![one]);
+            }
+            "all_to_allv" | "alltoallv" if comm.is_cut => {
+                let what =
+                    "all_to_allv with its splits cut after 30 ranks, without an execution_trace";
+                return Ok(vec![Work::Unsupported(what.into())]);
             }
             "all_to_allv" | "alltoallv"
                 if !comm.splits[0].is_empty() || !comm.splits[1].is_empty() =>
@@ -185,7 +205,11 @@ impl Lowering {
         let all = if comm.group.1.is_empty() { comm.size.unwrap_or(0) } else { 0 };
         self.ranks = self.ranks.max(last).max(all);
         let next = self.groups.len() as u32;
-        *self.groups.entry(comm.group.clone()).or_insert(next)
+        let number = *self.groups.entry(comm.group.clone()).or_insert(next);
+        if let (true, Some(size)) = (comm.group.1.is_empty(), comm.size) {
+            self.sizes.insert(number, size);
+        }
+        number
     }
 
     /// Notes a wait that does not say for what.
@@ -201,10 +225,16 @@ impl Lowering {
     /// All groups, those of all `world` ranks as such.
     ///
     /// # Errors
-    /// If one names a rank twice.
+    /// If one names a rank twice, or has some ranks and no file says which.
     pub(super) fn groups(&self, name: &str, world: u32) -> Result<Vec<Group>, WorkloadError> {
         let mut groups = vec![Group::of(Membership::World); self.groups.len()];
         for ((own, ranks), number) in &self.groups {
+            if let Some(size) = self.sizes.get(number).filter(|size| **size < world) {
+                return Err(WorkloadError(format!(
+                    "{name}: group {own:?} has {size} of {world} ranks, and nothing says which; record it with \
+                     distributedInfo, or give the execution trace of the same step"
+                )));
+            }
             let members = match ranks.is_empty() || ranks.iter().copied().eq(0..world) {
                 true => Membership::World,
                 false => listed(&format!("{name}: group {own:?}"), ranks.clone())?,

@@ -119,6 +119,7 @@ fn comm(node: &Value, groups: &Groups) -> Result<Comm, String> {
         ],
         width,
         splits: [split(0), split(1)],
+        is_cut: false,
         group: (group_name, ranks),
         size,
         place: place.as_u64().and_then(|place| u32::try_from(place).ok()),

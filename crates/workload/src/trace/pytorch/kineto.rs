@@ -278,8 +278,11 @@ fn comm(event: &Event, groups: &Groups) -> Result<Option<Comm>, String> {
             ));
         }
     };
-    let splits =
-        |way: &str| event.arg(&format!("{way} split size")).and_then(numbers).unwrap_or_default();
+    let told = ["In", "Out"].map(|way| event.arg(&format!("{way} split size")));
+    let splits = told.map(|told| told.and_then(numbers).unwrap_or_default());
+    // Lists of more than 30 end with dots.
+    let is_cut =
+        told.into_iter().flatten().filter_map(Value::as_str).any(|text| text.contains("..."));
     let narrow = |number: u64| u32::try_from(number).ok();
     let size = event.number("Group size").and_then(narrow);
     let group = event.text("Process Group Name").unwrap_or_default().to_owned();
@@ -295,7 +298,8 @@ fn comm(event: &Event, groups: &Groups) -> Result<Option<Comm>, String> {
         name: name.to_owned(),
         elements,
         width,
-        splits: [splits("In"), splits("Out")],
+        splits,
+        is_cut,
         group: (group, ranks),
         size,
         place: place.and_then(narrow),

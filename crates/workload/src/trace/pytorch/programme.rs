@@ -3,7 +3,7 @@
 //! The CPU is one chain of launches in the order of their times, the recorded time between two of them being
 //! a computation on it. What is on a stream follows in its order; a kernel waits for its launch, too. A
 //! communication waits for what its thread launched last on another stream, as PyTorch has NCCL's stream wait; what its
-//! thread launches behind a `wait` waits for the communication with the same sequence number. Where the
+//! thread launches behind a `wait` waits for the communication of the same group and sequence number. Where the
 //! profiler recorded which stream waits for which (`cuda_sync`), that counts instead. Calls that block the CPU
 //! (`cudaDeviceSynchronize`, `cudaStreamSynchronize`, `cudaMemcpy`) wait for the device instead of taking time.
 
@@ -97,8 +97,8 @@ struct Build<'a, 'l> {
     /// The last node of the CPU, and up to when its time is accounted for.
     cpu: Option<u32>,
     clock: Option<Time>,
-    /// Communications that were launched and that nobody has waited for, by their sequence numbers.
-    unawaited: Vec<(Option<u64>, u32)>,
+    /// Communications that were launched and that nobody has waited for, and their nodes.
+    unawaited: Vec<(Comm, u32)>,
 }
 
 impl<'a, 'l> Build<'a, 'l> {
@@ -185,20 +185,15 @@ impl<'a, 'l> Build<'a, 'l> {
             thread.asked.push(op.comm.clone());
             return;
         }
-        let known =
-            |sequence: u64| self.unawaited.iter().position(|(own, _)| *own == Some(sequence));
-        let place = op.comm.sequence.and_then(known);
-        if place.is_none() && op.comm.sequence.is_some() {
-            // It was launched before the first event.
+        // If there is none, it was launched before the first event.
+        let Some(place) = self.unawaited.iter().position(|(one, _)| op.comm.awaits(one)) else {
             return;
+        };
+        if op.comm.sequence.is_none() {
+            self.lowering.guess();
         }
-        if let Some(place) = place.or((!self.unawaited.is_empty()).then_some(0)) {
-            if op.comm.sequence.is_none() {
-                self.lowering.guess();
-            }
-            let (_, node) = self.unawaited.remove(place);
-            thread.pending.push(node);
-        }
+        let (_, node) = self.unawaited.remove(place);
+        thread.pending.push(node);
     }
 
     /// Something is launched on a stream, by a call unless none was recorded.
@@ -280,7 +275,7 @@ impl<'a, 'l> Build<'a, 'l> {
             _ => self.push(&all[0].name, Work::Nothing, &parts),
         };
         self.last.insert(event.stream, end);
-        self.unawaited.extend(all.iter().map(|comm| (comm.sequence, end)));
+        self.unawaited.extend(all.into_iter().map(|comm| (comm, end)));
         Ok(())
     }
 }
