@@ -83,6 +83,19 @@ def test_a_list_of_communications_is_a_trace(weft: Weft, tmp_path: Path) -> None
     assert (row["workload"], row["collectives"]) == ("list.csv", 1)
 
 
+def test_sizes_of_groups_that_do_not_make_the_ranks(weft: Weft, tmp_path: Path) -> None:
+    """Of 8 ranks, 2 of each tensor-parallel group, 4 are data-parallel ones: neither 3 nor 9."""
+    path = tmp_path / "list.csv"
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    row = "CommType.all_reduce,CommGroup.{},{},1000000,one,None,None,,None\n"
+    for data in (3, 9):
+        rows = row.format("tp_group", 2) + row.format("dp_group", data)
+        path.write_text(f"[rank0 ~ rank7]\n{head}\n{rows}")
+        done = weft("trace", "info", path)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: list.csv:4: 8 ranks cannot be {data} data-parallel")
+
+
 def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
     """On a fabric with a host for each rank, or on the one that is given."""
     path = tmp_path / "list.csv"

@@ -272,6 +272,16 @@ impl<'a> Log<'a> {
             u32::try_from(u64::from(ranks) / stage).unwrap_or(1)
         });
         let pipeline = size(Membership::Pipeline).or(stages).unwrap_or(1);
+        let told = ranks.zip(self.sizes.get(&Membership::Data));
+        if let Some((ranks, (data, line))) = told
+            && u64::from(tensor) * u64::from(*data) * u64::from(pipeline) != u64::from(ranks)
+        {
+            let what = format!(
+                "{ranks} ranks cannot be {data} data-parallel ones for each of {tensor} tensor-parallel ones; \
+                 correct the sizes of groups or the first line"
+            );
+            return Err(self.error(*line, &what));
+        }
         let expert = size(Membership::Expert).unwrap_or(1);
         let trace = Trace {
             exchanges: Vec::new(),
