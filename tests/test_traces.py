@@ -96,6 +96,15 @@ def test_sizes_of_groups_that_do_not_make_the_ranks(weft: Weft, tmp_path: Path) 
         assert done.stderr.startswith(f"error: list.csv:4: 8 ranks cannot be {data} data-parallel")
 
 
+def test_a_table_of_flows_is_no_trace(weft: Weft, tmp_path: Path) -> None:
+    """But it is told what it is."""
+    path = tmp_path / "flows.csv"
+    path.write_text("# ours\nsrc,dst,size\n0,1,1KB\n")
+    done = weft("trace", "info", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {path} is a table of flows, and no trace; weft run")
+
+
 def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
     """On a fabric with a host for each rank, or on the one that is given."""
     path = tmp_path / "list.csv"

@@ -27,6 +27,11 @@ pub const FOREIGN: &[Foreign] = &[
         is: |head| head.begins("Nodes") && head.has("\nConnections"),
     },
     Foreign {
+        what: "is a table of flows, and no trace; weft run and weft compare read it if its name \
+               ends in .csv",
+        is: |head| ["src", "dst", "size"].iter().all(|column| head.has_column(column)),
+    },
+    Foreign {
         what: "is a topology, and no trace; weft topology info reads it, and --fabric takes it",
         is: |head| head.begins("Nodes") && head.has("\nTier"),
     },
@@ -56,6 +61,11 @@ impl Head<'_> {
     }
     fn has(&self, key: &str) -> bool {
         self.text.contains(key)
+    }
+    /// Whether the first line names a column so.
+    fn has_column(&self, name: &str) -> bool {
+        let titles = self.text.lines().next().unwrap_or_default().split(',');
+        titles.into_iter().any(|title| title.trim() == name)
     }
 }
 
