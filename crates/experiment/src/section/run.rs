@@ -47,7 +47,8 @@ pub(crate) fn read(
         );
         return Err(r.wrong("stall_after", what));
     }
-    let meaning = "give up after so many data packets, of all hosts together, without a new byte";
+    let meaning = "give up after so many data packets, of all hosts together, without a new byte; \
+                   the default grows by 4096 or more a host";
     let usual = u32::try_from(packets).unwrap_or(u32::MAX).min(i32::MAX as u32);
     let stall_packets =
         u64::from(r.get("stall_packets", Integer::from(1), Some(usual), meaning)?);
