@@ -353,6 +353,38 @@ def test_every_key_says_what_it_may_be() -> None:
             assert use.default, key.name
 
 
+def test_what_is_explained_as_default_is_taken() -> None:
+    """Whatever is chosen of schemes and transports; a default that depends on more says so."""
+
+    def taken(key: str, value: str) -> dict[str, Any]:
+        choice = {"transport": {}, key.partition(".")[0]: {key.partition(".")[2]: value}}
+        experiment = BASE | {"balance": {"scheme": "ecmp"}} | (choice if key else {})
+        try:
+            return inputs.from_dict(experiment).runs[0]["experiment"]
+        except ExperimentError:
+            return {}
+
+    known: dict[tuple[str, str], dict[str, Any]] = {}
+    compared = 0
+    given = {*leaves(BASE), "balance.scheme", "transport.recovery"}
+    all_uses = ((key.name, use) for key in keys.all_keys() for use in key.uses)
+    for name, use in ((name, use) for name, use in all_uses if name not in given):
+        for one in use.under or [("", "")]:
+            if not one[0].startswith(("balance.scheme", "transport.")) and use.under:
+                continue
+            if one not in known:
+                known[one] = taken(*one)
+            value: Any = known[one]
+            for part in name.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            if value is None or isinstance(value, dict) or "the default grows" in use.meaning:
+                continue
+            text = value if isinstance(value, str) else json.dumps(value)
+            assert text == use.default or magnitude(text) == magnitude(use.default), (name, one)
+            compared += 1
+    assert compared > 200
+
+
 def test_the_keys_that_python_reads_are_those_that_are_listed() -> None:
     """An unknown key of `[best]` or `[[printed]]` is refused with all that there are."""
     best, in_printed = (
