@@ -79,8 +79,10 @@ impl Log {
             let Some((front, rest)) = text.split_once(INFO) else { continue };
             let Some(process) = process(front) else { continue };
             let error = |what: String| WorkloadError::at(name, line, what);
-            let is_made = || rest.contains(" commId ") || rest.contains(" parent ");
-            if rest.starts_with("ncclComm") && rest.contains(" nranks ") && is_made() {
+            // Before NCCL 2.18 without the call's name.
+            let is_made = rest.starts_with("ncclComm") || rest.starts_with("comm ");
+            let is_told = || rest.contains(" commId ") || rest.contains(" parent ");
+            if is_made && rest.contains(" nranks ") && is_told() {
                 self.communicator(process, rest).map_err(error)?;
             } else if rest.contains(CALL) {
                 let mut call = call(rest, format!("{name}:{line}")).map_err(error)?;
