@@ -354,6 +354,9 @@ fn truncation_tells_where() {
         line.contains("of which the file has only 3 (the metadata and 1 node were read before)"),
         "{line}"
     );
+    // What a system leaves that failed before all of it was on the disk.
+    let line = refusal(&[&bytes[..16], &[0; 9]].concat());
+    assert!(line.starts_with("x.0.et: byte 16: a message of 0 bytes begins here "), "{line}");
 }
 
 #[test]

@@ -111,6 +111,14 @@ impl<'n, 'a> Frames<'n, 'a> {
                 _ => "no message has this length; is it a Chakra trace (.et)?".into(),
             })
         })?;
+        if length == 0 && self.count > 0 {
+            // Nodes have an id at least; blocks of a disk that were never written are zeros.
+            return Err(error(format!(
+                "a message of 0 bytes begins here ({}); the file is damaged, such as filled up with \
+                 zeros: copy or write it again",
+                self.so_far()
+            )));
+        }
         let rest = self.bytes.len() - self.at;
         match usize::try_from(length).ok().filter(|length| *length <= rest) {
             Some(length) => {
