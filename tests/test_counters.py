@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -340,6 +340,21 @@ def test_a_file_that_was_not_written_since_keeps_its_rates() -> None:
     first, second = reading(1, row(7, 0)), reading(2, row(7, 10))
     (peer,) = view([first], [second], [second]).peers
     assert peer.bytes_per_s == 10
+
+
+def test_a_process_that_was_killed_sends_nothing(weft: Weft, tmp_path: Path) -> None:
+    """Its files stay, and are not written any more."""
+    first, second = reading(1, row(7, 0)), reading(2, row(7, 10))
+    found = view([first], [second], [replace(second, age_s=9)])
+    assert found.peers[0].bytes_per_s == 0
+    assert show.lines(found, [], "12:00:00")[0].startswith("12:00:00  1 process (1 silent), 0 B/s")
+    # Files of a host whose clock is behind.
+    assert view([first], [replace(second, age_s=9)]).peers[0].bytes_per_s == 10
+    file = tmp_path / "weft-0.json"
+    file.write_text(json.dumps(first.devices))
+    os.utime(file, (1, 1))
+    done = weft("top", tmp_path, "--once", "--json", "--interval", "0.1")
+    assert (json.loads(done.stdout)["processes"], json.loads(done.stdout)["silent"]) == (1, 1)
 
 
 def test_lines_fit_a_terminal() -> None:

@@ -16,6 +16,8 @@ Key = tuple[str, str | None, str, str | None, int]
 News = tuple[float, int, int]
 """Bytes per second, new time-outs, new re-routes."""
 _NO_NEWS: News = (0.0, 0, 0)
+_SILENT_S = 5.0
+"""Files are written once a second: whose is so much older has ended, or hangs."""
 
 
 @dataclass
@@ -89,6 +91,8 @@ class View:
     peers: list[Peer]
     """By rate, the highest first."""
     devices: list[Device]
+    silent: int = 0
+    """Of the processes: those that do not write their files any more."""
 
 
 class Rates:
@@ -103,9 +107,10 @@ class Rates:
         peers: dict[tuple[str, str | None, str], Peer] = {}
         paths: dict[object, Path] = {}
         devices: dict[tuple[str, str | None], Device] = {}
-        processes = 0
+        processes = silent = 0
         for reading in readings:
             processes += 1
+            silent += self._is_silent(reading)
             news = self._news(reading)
             for device, address, row in _rows(reading):
                 place = (device, address, row["peer"])
@@ -121,10 +126,17 @@ class Rates:
         for peer in peers.values():
             peer._finish()
         ranked = sorted(peers.values(), key=lambda one: (-one.bytes_per_s, one.device, one.peer))
-        return View(processes, ranked, list(devices.values()))
+        return View(processes, ranked, list(devices.values()), silent)
+
+    def _is_silent(self, now: Reading) -> bool:
+        """Whether its file is old, and not only by the clock of another host."""
+        before = self._before.get(now.source)
+        return before is not None and now.at == before.at and now.age_s >= _SILENT_S
 
     def _news(self, now: Reading) -> Mapping[Key, News]:
         """Of each place: bytes per second, and new time-outs and re-routes."""
+        if self._is_silent(now):
+            return {}
         before = self._before.get(now.source)
         if before is not None and now.at == before.at:
             # A file that has not been written since: what was known still holds.

@@ -40,6 +40,7 @@ def as_dict(view: View, missing: Sequence[Missing], at: float) -> dict[str, Any]
     return {
         "time_s": at,
         "processes": view.processes,
+        "silent": view.silent,
         "peers": peers,
         "devices": [asdict(device) for device in view.devices],
         "missing": [asdict(one) for one in missing],
@@ -51,7 +52,8 @@ def _summary(view: View, clock: str) -> str:
     rate = _rate(sum(path.bytes_per_s for path in paths))
     new = sum(path.new_time_outs for path in paths)
     count = "1 process" if view.processes == 1 else f"{view.processes} processes"
-    return f"{clock}  {count}, {rate} sent, {new} new time-outs"
+    silent = f" ({view.silent} silent)" if view.silent else ""
+    return f"{clock}  {count}{silent}, {rate} sent, {new} new time-outs"
 
 
 def _of_peer(peer: Peer) -> str:

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -54,6 +54,8 @@ class Reading:
     at: float
     """In seconds. Only differences of one source mean something."""
     devices: list[dict[str, Any]]
+    age_s: float = 0.0
+    """How long ago a file was written; a port answers now."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,9 @@ _GONE = "no such file"
 def _file(path: Path) -> Answer:
     try:
         with path.open("rb") as file:
-            return _parsed(str(path), os.fstat(file.fileno()).st_mtime, file.read())
+            at = os.fstat(file.fileno()).st_mtime
+            found = _parsed(str(path), at, file.read())
+        return replace(found, age_s=time.time() - at) if isinstance(found, Reading) else found
     except FileNotFoundError:
         return Missing(str(path), _GONE)
     except OSError as error:
