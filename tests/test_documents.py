@@ -9,6 +9,8 @@ The commands in notes of experiments, which take minutes, are checked without si
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import os
 import re
@@ -19,9 +21,12 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from conftest import BEDS
@@ -215,14 +220,42 @@ def _notebooks() -> Iterator[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(_notebooks()))
 def test_a_notebook_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its cells; one that begins with `%%sh` is of the shell."""
+    """All its cells say what is saved in it; one that begins with `%%sh` is of the shell."""
     monkeypatch.chdir(folder / "examples")
     monkeypatch.setenv("MPLBACKEND", "agg")
+    pl.Config.restore_defaults()
     cells = json.loads((ROOT / "examples" / name).read_text())["cells"]
     names: dict[str, object] = {"__name__": "notebook"}
     for number, cell in enumerate(cells):
         text, place = "".join(cell["source"]), f"{name}, cell {number}"
-        if cell["cell_type"] == "code" and text.startswith("%%sh\n"):
-            _shell(text.removeprefix("%%sh\n"), place)
-        elif cell["cell_type"] == "code":
-            exec(compile(text, place, "exec"), names)
+        if cell["cell_type"] != "code":
+            continue
+        if text.startswith("%%sh\n"):
+            said = _shell(text.removeprefix("%%sh\n"), place)
+        else:
+            said = _cell(text, place, names)
+        if "weft bench-net" not in text:  # Which measures.
+            assert _saved(cell) - _words(said) == set(), place
+
+
+def _cell(text: str, place: str, names: dict[str, object]) -> str:
+    """What a cell prints; its last expression, too."""
+    body = ast.parse(text).body
+    last = body.pop() if isinstance(body[-1], ast.Expr) else None
+    with redirect_stdout(io.StringIO()) as said:
+        exec(compile(ast.Module(body, []), place, "exec"), names)
+        if isinstance(last, ast.Expr):
+            print(repr(eval(compile(ast.Expression(last.value), place, "eval"), names)))
+    return said.getvalue()
+
+
+def _saved(cell: dict[str, Any]) -> set[str]:
+    """The words that a notebook has of what a cell said."""
+    shown = [one for one in cell["outputs"] if one["output_type"] != "display_data"]
+    lines = [one["text"] if "text" in one else one["data"]["text/plain"] for one in shown]
+    return set().union(*(_words("".join(text)) for text in lines))
+
+
+def _words(text: str) -> set[str]:
+    """Words and numbers, wherever lines end."""
+    return set(re.findall(r"\w[\w.]*", text))
