@@ -20,6 +20,8 @@ fi
 
 if ! command -v rustc >/dev/null 2>&1 || ! command -v cargo >/dev/null 2>&1; then
 	lacks "Rust $rust or newer (cargo, rustc)" "https://rustup.rs, then open a new shell"
+elif ! rustc --version >/dev/null; then
+	lacks "Rust $rust or newer; rustc does not run, as it says above" "rustup default stable"
 else
 	found=$(rustc --version | cut -d' ' -f2)
 	oldest=$(printf '%s\n%s\n' "$rust" "$found" | sort -V | head -n 1)

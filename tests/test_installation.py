@@ -159,6 +159,7 @@ def in_place(
         ({}, ["Python 3.11 or newer (python3)", "Rust 1.88 or newer (cargo, rustc)", "(cc)"]),
         ({"rustc": "echo 'rustc 1.70.0 (0000)'"}, ["Rust 1.88 or newer; rustc is 1.70.0"]),
         ({"rustc": "echo 'rustc 1.101.0 (0000)'"}, []),
+        ({"rustc": "exit 1"}, ["Rust 1.88 or newer; rustc does not run"]),
         ({"python3": '[ "$1" != -c ] || exit 1'}, ["Python 3.11 or newer; python3 is"]),
     ],
 )
