@@ -76,9 +76,10 @@ fn messages_of_no_bytes_come_and_go() {
 }
 
 #[test]
-fn hosts_of_a_leaf_begin_at_different_uplinks_in_three_tiers_too() {
-    let clos = Clos::fat_tree(4, LINK);
-    for fabric in [fabric(), Fabric::build(&clos).unwrap()] {
+fn hosts_of_a_leaf_begin_at_different_uplinks_as_far_apart_as_can_be_in_three_tiers_too() {
+    let (three_tiers, many_uplinks) = (Clos::fat_tree(4, LINK), Clos::leaf_spine(2, 8, 4, LINK));
+    let build = |clos: Clos| Fabric::build(&clos).unwrap();
+    for fabric in [fabric(), build(three_tiers), build(many_uplinks)] {
         let mut out = Vec::new();
         let far = fabric.hosts() - 1;
         let beside = fabric.hosts_of_leaf(0);
@@ -90,8 +91,9 @@ fn hosts_of_a_leaf_begin_at_different_uplinks_in_three_tiers_too() {
         };
         let mut uplinks: Vec<_> = beside.clone().zip(&out).map(uplink).collect();
         uplinks.sort_unstable();
-        uplinks.dedup();
-        assert_eq!(uplinks.len(), beside.len());
+        let apart = fabric.uplinks_of(HostId(0)) / beside.len() as u32;
+        let gaps = uplinks.windows(2).map(|two| two[1].0 - two[0].0);
+        assert_eq!(gaps.collect::<Vec<_>>(), vec![apart; beside.len() - 1]);
     }
 }
 

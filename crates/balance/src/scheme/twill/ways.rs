@@ -159,8 +159,11 @@ impl Network {
             .flat_map(|round| by_uplink.iter().filter_map(move |paths| paths.get(round).copied()))
             .collect();
         if rotated {
-            let start = fabric.place_below_leaf(host) as usize
-                + by_uplink.len() * fabric.leaf_of(host) as usize;
+            let (leaf, uplinks) = (fabric.leaf_of(host), by_uplink.len());
+            let (place, hosts) = (fabric.place_below_leaf(host), fabric.hosts_of_leaf(leaf).len());
+            // Where there are more uplinks than hosts, as far from each other as can be: short messages reach few of them.
+            let place = place as usize * uplinks.max(hosts) / hosts;
+            let start = place + uplinks * leaf as usize;
             let len = order.len();
             order.rotate_left(start % len);
         }
