@@ -22,7 +22,7 @@
 //! - A chunk is late on its path when it has been out for longer than it should and nothing that left after it
 //!   has come back by the same link. A link on which something is late, or was and has not recovered, takes
 //!   only so much at a time that it would not be (a window of a link; of less than a chunk, a pause). "Longer" is
-//!   beyond the queue of half the paths there and of three quarters of what its receiver had last, and the more the longer
+//!   beyond the queue of half the paths there and of a quarter of what its receiver had last, and the more the longer
 //!   these are, so that congestion of all paths moves nobody.
 //! - A link that it is told to be dead before it begins is not taken, unless no other way is left.
 //! - A chunk that is out for much longer times out, sooner where nothing is left to send, and goes again by another path. The
