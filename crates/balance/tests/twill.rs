@@ -418,6 +418,17 @@ fn chunks_wait_longer_where_all_wait_for_the_receiver() {
 }
 
 #[test]
+fn chunks_that_nobody_answers_are_looked_at_less_often() {
+    let (mut host, mut out, fabric) = (planner(&[], 0), Vec::new(), fabric());
+    host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
+    let now = Time::ms(1);
+    // The first is lost, and the next one waits for its turn.
+    assert_eq!(host.patience(now, &flow(&out[0]), &fabric), None);
+    let more = host.patience(now, &flow(&out[1]), &fabric).unwrap();
+    assert!(more >= Time::us(60), "{more}");
+}
+
+#[test]
 fn the_last_chunks_go_again_sooner() {
     let first_lost = |bytes| {
         let fabric = fabric();

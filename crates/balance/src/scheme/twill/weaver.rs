@@ -41,6 +41,8 @@ const MOST_DOUBLED: u32 = 2;
 const MOST_AGAIN: u64 = 8;
 /// And not for more than so many time-outs.
 const LONG: u64 = 4;
+/// A chunk is looked at so often in the time for which it has been out, or once a round trip if that is less often.
+const LOOKS: u64 = 16;
 
 /// The planner of one host.
 #[derive(Clone, Debug)]
@@ -595,8 +597,9 @@ impl Plan for Weaver {
         if !is_proved && self.again > 0 && self.again * MOST_AGAIN >= self.out {
             at = at.max(chunk.sent.since + time_out * LONG);
         }
-        // Looks again soon: what has come back by then says more.
-        (at > now).then(|| now.until(at).min(base))
+        // Looks again soon: what has come back by then says more. Where nothing does, there may be many, and for long.
+        let soon = base.max(Time(chunk.sent.since.until(now).0 / LOOKS));
+        (at > now).then(|| now.until(at).min(soon))
     }
 
     fn on_loss(
