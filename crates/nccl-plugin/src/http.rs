@@ -79,7 +79,8 @@ fn serve(socket: TcpStream, pages: &Pages<'_>) -> std::io::Result<()> {
         }
         request.extend_from_slice(&part[..count]);
     }
-    match request.split(|byte| *byte == b' ').take(2).collect::<Vec<_>>()[..] {
+    // What is asked for after a `?`, as `params` of a scrape configuration, changes nothing.
+    match request.split(|byte| b" ?".contains(byte)).take(2).collect::<Vec<_>>()[..] {
         [b"GET", b"/metrics" | b"/"] => reply(
             &mut caller,
             "200 OK",

@@ -101,6 +101,7 @@ fn statistics_are_written_and_served() {
     assert!(head.contains("Content-Type: application/json"), "{head}");
     assert!(body.starts_with("[{\"device\":\"lo\""), "{body}");
     assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(ask("GET /metrics?module=weft HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
     assert!(ask(&format!("GET /{} HTTP/1.1", "x".repeat(9000))).starts_with("HTTP/1.1 400"));
     // One that says nothing holds nobody up for long.
     let _silent = TcpStream::connect("127.0.0.1:29471").expect("it listens");
