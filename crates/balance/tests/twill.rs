@@ -2,6 +2,7 @@
 
 use crate::twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use weft_balance::Planner;
 use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Subflow};
 use weft_fabric::{Clos, Fabric};
@@ -340,6 +341,29 @@ fn a_path_that_answers_after_a_time_out_is_not_left_alone() {
     // A quarter of line rate for 100 us.
     let load = load_later(true);
     assert!((250_000..350_000).contains(&load), "{load}");
+}
+
+/// Where something has come back in the later half of the time that a chunk was out, others are before it.
+#[test]
+fn a_path_by_which_something_still_comes_back_is_slow_and_not_left_alone() {
+    let is_used_later = |heard: u64| {
+        let mut network = Network::new(&[], 0);
+        network.post(post(0, 4, 16_000));
+        let slow = path(&network.left[0].1);
+        let (two, others) = network.under_way.into_iter().partition(|(_, one)| path(one) == slow);
+        network.under_way = others;
+        let two: Vec<Subflow> = BTreeMap::into_values(two).collect();
+        network.coming.retain(|Reverse((_, number))| network.under_way.contains_key(number));
+        network.run(Time::us(heard));
+        let (fabric, now) = (&network.fabric, Time::us(100));
+        network.planner.sent(Time::us(heard), &flow(&two[0]), fabric, &mut Vec::new());
+        network.planner.on_loss(now, &flow(&two[1]), LossSignal::TimeOut, fabric).unwrap();
+        network.now = now;
+        network.post(post(1, 5, 6_000_000));
+        network.run(Time::us(400));
+        network.loads(Time::us(300)).contains_key(&slow)
+    };
+    assert!(is_used_later(60) && !is_used_later(40));
 }
 
 /// A path is left alone after a time-out until a new connection by it is answered, and not one by another path.

@@ -141,6 +141,15 @@ impl Link {
             self.absolve(now, true);
         }
     }
+    /// A chunk is not looked for on it any more. Those before it are.
+    fn give_up(&mut self, sent: &Sent) {
+        self.out.retain(|out| out.number != sent.number);
+        self.bytes -= sent.bytes;
+    }
+    /// Something has come back in the later half of the time for which `sent` has been out, so that what is before it moves.
+    fn has_moved(&self, now: Time, sent: &Sent) -> bool {
+        self.heard_at.until(now) * 2 < sent.since.until(now) && !self.is_barred(now)
+    }
     /// A chunk is not on it any more, and those before it say nothing of it.
     pub(super) fn take(&mut self, sent: &Sent) {
         while self.out.front().is_some_and(|out| out.number <= sent.number) {
@@ -204,10 +213,14 @@ impl Link {
         }
     }
 
-    /// A chunk has timed out, or is lost. The link is left alone if nothing that left after it has come back by it, or if
-    /// that is no excuse: nobody drops packets where queues are short.
+    /// A chunk has timed out, or is lost. The link is left alone if nothing that left after it has come back by it, unless
+    /// something else has not long ago: then it is slow. Always if that is no excuse: nobody drops packets where queues
+    /// are short.
     pub(super) fn lose(&mut self, now: Time, sent: &Sent, chunk: f64, is_bad: bool) {
         let is_silent = self.out.front().is_some_and(|out| out.number <= sent.number);
+        if is_silent && !is_bad && self.has_moved(now, sent) {
+            return self.give_up(sent);
+        }
         self.take(sent);
         if !is_silent && !is_bad {
             return;

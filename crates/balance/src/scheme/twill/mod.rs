@@ -25,10 +25,10 @@
 //!   beyond the queue of half the paths there and of a quarter of what its receiver had last, and the more the longer
 //!   these are, so that congestion of all paths moves nobody.
 //! - A link that it is told to be dead before it begins is not taken, unless no other way is left.
-//! - A chunk that is out for much longer times out, sooner where nothing is left to send, and goes again by another path. The
-//!   link is left alone for a while, eight times as long each time it happens again soon, but no longer than until an answer
-//!   comes of what timed out there, or of what goes there again, or a new connection there is taken. Where nothing shows
-//!   that the path is at fault, little goes again at a time.
+//! - A chunk that is out for much longer times out, sooner where nothing is left to send, and goes again by another path. A
+//!   link by which nothing comes back meanwhile is left alone for a while, eight times as long each time it happens again
+//!   soon, but no longer than until an answer comes of what timed out there, or of what goes there again, or a new
+//!   connection there is taken. Where nothing shows that the path is at fault, little goes again at a time.
 //!
 //! docs/twill.md says why, and shows what each part is worth.
 //!
