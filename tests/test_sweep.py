@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ import pytest
 from conftest import SMALL, STALLS, Weft, rows, start
 from weft.cli import simulations
 from weft.cli.run import run_files
+from weft.report import html
+from weft.study import store
 
 TABLES = ("runs", "flows", "links", "series")
 
@@ -58,6 +63,33 @@ def test_only_what_is_missing_is_run(weft: Weft, small: Path, tmp_path: Path) ->
     assert sum(line.startswith("[") for line in done.stderr.splitlines()) == 1
     assert {key for key in after if after[key] != before[key]} == {lost}
     assert tables == {name: (output / f"{name}.parquet").read_bytes() for name in TABLES}
+
+
+def test_commands_write_the_tables_of_a_directory_in_turn(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else gets the lock while one assembles tables or draws a report."""
+    output = tmp_path / "out"
+    seen = []
+
+    def locked(module: Any, name: str) -> None:
+        own = getattr(module, name)
+
+        def one(*words: Any) -> Any:
+            lock = os.open(output, os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(lock)
+            seen.append(name)
+            return own(*words)
+
+        monkeypatch.setattr(module, name, one)
+
+    locked(store, "assemble")
+    locked(html, "make")
+    told = replace(options(output), report=True)
+    assert run_files([str(small)], told, 1, [], None, None) == 0
+    assert seen == ["assemble", "make"]
 
 
 @pytest.mark.slow

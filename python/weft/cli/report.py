@@ -46,12 +46,13 @@ def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
     """Write the report, and plots in these formats; say so on standard error unless `quiet`."""
     from weft.cli.terminal import note
     from weft.report import html
-    from weft.study import study
+    from weft.study import store, study
 
-    results = study.load(directory)
-    if not quiet:
-        note("drawing plots and the report" if formats else "writing the report")
-    written = html.make(results, directory, formats)
+    with store.alone(directory):
+        results = study.load(directory)
+        if not quiet:
+            note("drawing plots and the report" if formats else "writing the report")
+        written = html.make(results, directory, formats)
     if not quiet:
         files = f" and {len(written) - 1} plots in {directory / 'plots'}" if formats else ""
         note(f"{written[-1]}{files}")

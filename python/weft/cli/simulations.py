@@ -85,9 +85,11 @@ def simulate(experiments: Sequence[Experiment], options: Options) -> int:
         note(f"warning: {warning}")
     whole = study.of(experiments, _command())
     kept = _store(whole, options)
-    if options.output is not None and not (options.output / store.RUNS).exists():
-        # Should it not end well: what began here, for who wants to go on.
-        whole.save(options.output)
+    if options.output is not None:
+        with store.alone(options.output):
+            if not (options.output / store.RUNS).exists():
+                # Should it not end well: what began here, for who wants to go on.
+                whole.save(options.output)
     try:
         return _results(whole, kept, options, shown)
     except OutsideError as error:
@@ -195,7 +197,8 @@ def _show_tables(
     listed = whole.listed(kept)
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
-        _save(whole, listed, kept, options.output, options)
+        with store.alone(options.output):
+            _save(whole, listed, kept, options.output, options)
     elif whole.stalled and options.output:
         if (options.output / store.RUNS).exists():
             note(
