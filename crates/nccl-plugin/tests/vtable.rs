@@ -178,7 +178,7 @@ fn thirty_two_receives_of_eight_are_under_way_at_once() {
 
 #[test]
 fn long_sends_wait_for_their_receives() {
-    const LEN: usize = 300_000;
+    const LEN: usize = 600_000;
     for version in Version::ALL {
         let net = net(version);
         let mut pair = Pair::new(&net, 8 * LEN);
