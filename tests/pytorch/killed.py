@@ -41,7 +41,7 @@ OPERATIONS: dict[str, Callable[[], Any]] = {
     "recv": lambda: dist.recv(torch.ones(4), DEAD),
     "recv_with_a_tag": lambda: dist.recv(torch.ones(4), DEAD, tag=3),
     "recv_from_anybody": lambda: dist.recv(torch.ones(4)),
-    "large_send": lambda: dist.send(torch.ones(100_000), DEAD),
+    "large_send": lambda: dist.send(torch.ones(300_000), DEAD),
 }
 
 
