@@ -301,22 +301,7 @@ impl Engine<'_> {
             None => (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src)),
             Some(plane) => {
                 let key = self.hash_key(src, &flow.subflow);
-                match self.network.way_in_plane(plane, (src, dst), route, key as u32) {
-                    None => (Resources::default(), Resources::default()),
-                    Some(path) => {
-                        self.tell_links_apart(src, dst);
-                        // Acknowledgements hash by where they go, and the entropy that they echo.
-                        let back = match route {
-                            Route::Pinned(_) => Some(self.layout.back_along(&path)),
-                            Route::Hashed(_) => {
-                                let back =
-                                    self.network.way_in_plane(plane, (dst, src), route, src.0);
-                                back.map(|path| self.layout.of_path(&path))
-                            }
-                        };
-                        (self.layout.of_path(&path), back.unwrap_or_default())
-                    }
-                }
+                self.ways(plane, (src, dst), route, key as u32).unwrap_or_default()
             }
         };
         if let Some(JobConfig { pcie: Some(_), .. }) = &config.job
@@ -332,6 +317,27 @@ impl Engine<'_> {
         let last = self.packet_bytes(&self.flows[id as usize]);
         let latency = self.latency((src, dst), &forward, last);
         FlowPath { forward, back, latency, shares }
+    }
+
+    /// The links of a flow that keeps to a path in a plane, and those that its acknowledgements come back by.
+    fn ways(
+        &mut self,
+        plane: u32,
+        (src, dst): (HostId, HostId),
+        route: Route,
+        key: u32,
+    ) -> Option<(Resources, Resources)> {
+        let path = self.network.way_in_plane(plane, (src, dst), route, key)?;
+        self.tell_links_apart(src, dst);
+        let back = match route {
+            Route::Pinned(_) => Some(self.layout.back_along(&path)),
+            // Acknowledgements hash by where they go, and the entropy that they echo.
+            Route::Hashed(_) => {
+                let back = self.network.way_in_plane(plane, (dst, src), route, src.0);
+                back.map(|path| self.layout.of_path(&path))
+            }
+        };
+        Some((self.layout.of_path(&path), back.unwrap_or_default()))
     }
 
     /// Bytes of the largest packet of a flow on the wire.
