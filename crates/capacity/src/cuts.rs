@@ -1,16 +1,57 @@
 //! Cuts that are worth a look before, and a name for, what the linear program finds: every
-//! host, every leaf and every pod by itself, and minimum cuts from and to each leaf, each pod
-//! and between all pods.
+//! host, every leaf and every pod by itself, and the sparsest cuts from and to each leaf and each
+//! pod.
 //!
 //! Every set of edges is a valid proof, whatever it separates; a good one is a short one.
 
 use crate::network::{CapacityGraph, Edge, Proof, Shape, pairs};
 use crate::{Demands, FlowNetwork, flow::UNLIMITED};
-use weft_units::HostId;
+use weft_fabric::Fabric;
 use weft_units::id::Id;
+use weft_units::{HostId, IdVec, PortId};
 
-/// Minimum cuts are searched in fabrics of up to so many leaves.
+/// Sparsest cuts are searched in fabrics of up to so many leaves.
 const SEARCHED_LEAVES: usize = 256;
+
+/// Links that all which some leaves send to some others must cross, and that have little capacity for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparseCut {
+    /// The sending leaves, in order.
+    pub from: Vec<u32>,
+    /// The receiving leaves, in order.
+    pub to: Vec<u32>,
+    /// The links, by the ports that feed them.
+    pub ports: Vec<PortId>,
+}
+
+/// Sparsest cuts of one leaf or one pod (capacity over what has to cross it, the smallest there is for what
+/// this leaf or pod alone sends or receives), both ways, where that is sparser than all links of
+/// the leaf or pod. None in fabrics of more than 256 leaves.
+///
+/// `capacities` are in bits per second, zero for a dead link; `demands` in whatever unit, as only their
+/// proportions count.
+///
+/// # Panics
+/// If the fabric is no folded Clos, or `capacities` belong to another one.
+pub fn sparsest_cuts(
+    fabric: &Fabric,
+    capacities: &IdVec<PortId, u64>,
+    demands: &Demands,
+) -> Vec<SparseCut> {
+    let network = CapacityGraph::new(fabric, capacities);
+    if network.shape.leaves > SEARCHED_LEAVES {
+        return Vec::new();
+    }
+    let cuts = terminals(network.shape).filter_map(|terminal| {
+        let found = terminal.sparsest(&network, demands)?;
+        let numbers = |leaves: Vec<usize>| leaves.into_iter().map(|leaf| leaf as u32).collect();
+        let (inside, others) = (numbers(terminal.leaves), numbers(found.others));
+        let (from, to) = if terminal.sends { (inside, others) } else { (others, inside) };
+        let ports = found.edges.iter().flat_map(|edge| &network.ports[*edge]);
+        Some(SparseCut { from, to, ports: ports.copied().collect() })
+    });
+    cuts.collect()
+}
 
 /// Edges with their lengths, and what they prove.
 #[derive(Clone, Debug)]
@@ -45,9 +86,8 @@ pub(crate) fn tightest(network: &CapacityGraph, demands: &Demands) -> CutProof {
     let shape = network.shape;
     let mut best = CutProof::of(network, demands, &around);
     if shape.leaves <= SEARCHED_LEAVES {
-        for (from, to) in terminals(shape) {
-            let edges = minimum(network, &from, &to);
-            best = best.tighter(CutProof::of(network, demands, &edges));
+        for found in terminals(shape).filter_map(|one| one.sparsest(network, demands)) {
+            best = best.tighter(CutProof::of(network, demands, &found.edges));
         }
     }
     best
@@ -113,14 +153,125 @@ impl Sums {
     }
 }
 
-/// From which leaves to which: each leaf and each pod against the rest, both ways.
-fn terminals(shape: Shape) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
-    let leaves = (0..shape.leaves).map(|leaf| vec![leaf]);
-    let pods = (0..shape.pods).map(move |pod| shape.leaves_of(pod).collect());
-    leaves.chain(pods).flat_map(move |inside: Vec<usize>| {
-        let outside: Vec<usize> = (0..shape.leaves).filter(|leaf| !inside.contains(leaf)).collect();
-        [(inside.clone(), outside.clone()), (outside, inside)]
+/// The leaves of one side of a cut, one leaf or one pod, and whether what crosses comes from them.
+struct Terminal {
+    leaves: Vec<usize>,
+    sends: bool,
+}
+
+/// Each leaf and, of several, each pod, both ways.
+fn terminals(shape: Shape) -> impl Iterator<Item = Terminal> {
+    let leaves = (0..shape.leaves).map(|leaf| leaf..leaf + 1);
+    let pods = (0..shape.pods).filter(move |_| shape.pods > 1).map(move |pod| shape.leaves_of(pod));
+    leaves.chain(pods).flat_map(|inside| {
+        [true, false].map(|sends| Terminal { leaves: inside.clone().collect(), sends })
     })
+}
+
+/// A cut between a terminal and some other leaves.
+struct Found {
+    others: Vec<usize>,
+    edges: Vec<usize>,
+}
+
+impl Terminal {
+    /// The sparsest cut between it and any of the leaves that it sends to or receives from, if that is
+    /// sparser than its own links. What others send does not count.
+    ///
+    /// Dinkelbach (1967): a maximum flow says whether the share of the demands that the sparsest cut so far
+    /// allows can be carried; the cut that stands in the way is a sparser one.
+    fn sparsest(&self, network: &CapacityGraph, demands: &Demands) -> Option<Found> {
+        let shape = network.shape;
+        let wanted = |other: usize| -> u128 {
+            let one = |own: &usize| match self.sends {
+                true => demands.between(*own, other),
+                false => demands.between(other, *own),
+            };
+            self.leaves.iter().map(|own| u128::from(one(own))).sum()
+        };
+        let outside = (0..shape.leaves).filter(|leaf| !self.leaves.contains(leaf));
+        let wanted: Vec<_> = outside.map(|leaf| (leaf, wanted(leaf))).filter(|w| w.1 > 0).collect();
+        let sum = |others: &mut dyn Iterator<Item = u128>| others.sum::<u128>();
+        let mut least = Proof {
+            capacity: self.own(shape).map(|edge| u128::from(network.capacity(edge))).sum(),
+            demand: sum(&mut wanted.iter().map(|(_, amount)| *amount)),
+        };
+        let mut found = None;
+        while least.demand > 0 {
+            let part = |amount: u128| (amount * least.capacity / least.demand) as u64;
+            let asked: Vec<_> = wanted.iter().map(|(leaf, all)| (*leaf, part(*all))).collect();
+            let Some(cut) = self.in_the_way(network, &asked) else { break };
+            let crossing = wanted.iter().filter(|(leaf, _)| cut.others.contains(leaf));
+            least = Proof {
+                capacity: cut.edges.iter().map(|edge| u128::from(network.capacity[*edge])).sum(),
+                demand: sum(&mut crossing.map(|(_, amount)| *amount)),
+            };
+            found = Some(cut);
+        }
+        found
+    }
+
+    /// Its links to other switches, of a pod those to the cores.
+    fn own(&self, shape: Shape) -> impl Iterator<Item = Edge> {
+        let sends = self.sends;
+        let is_pod = self.leaves.len() > 1;
+        let (leaf, pod) = (self.leaves[0], shape.pod(self.leaves[0]));
+        let count = if is_pod { shape.cores } else { shape.mids };
+        (0..count).map(move |at| match (is_pod, sends) {
+            (false, true) => Edge::LeafUp(leaf, at),
+            (false, false) => Edge::LeafDown(leaf, at),
+            (true, true) => Edge::PodUp(pod, at),
+            (true, false) => Edge::PodDown(pod, at),
+        })
+    }
+
+    /// A minimum cut, unless all that is `asked` for of other leaves can be carried at once, in bits per
+    /// second.
+    fn in_the_way(&self, network: &CapacityGraph, asked: &[(usize, u64)]) -> Option<Found> {
+        let shape = network.shape;
+        let nodes = Nodes(shape);
+        let (source, sink) = (nodes.source(), nodes.source() + 1);
+        let mut flow = FlowNetwork::new(sink + 1);
+        let mut edges = Vec::new();
+        let others = || asked.iter().map(|(leaf, _)| *leaf);
+        let own = || self.leaves.iter().copied();
+        let (from, to): (Vec<_>, Vec<_>) = match self.sends {
+            true => (own().collect(), others().collect()),
+            false => (others().collect(), own().collect()),
+        };
+        for (edge, tail, head) in ways(shape, &nodes, &from, &to) {
+            flow.link(tail, head, network.capacity(edge));
+            edges.push((shape.edge(edge), tail, head));
+        }
+        for pod in 0..shape.pods {
+            for mid in 0..shape.mids {
+                flow.link(nodes.mid(pod, mid, false), nodes.mid(pod, mid, true), UNLIMITED);
+            }
+        }
+        let outer =
+            |leaf: usize| if self.sends { nodes.leaf(leaf, true) } else { nodes.leaf(leaf, false) };
+        for leaf in own() {
+            match self.sends {
+                true => flow.link(source, nodes.leaf(leaf, false), UNLIMITED),
+                false => flow.link(nodes.leaf(leaf, true), sink, UNLIMITED),
+            }
+        }
+        for (leaf, amount) in asked {
+            match self.sends {
+                true => flow.link(outer(*leaf), sink, *amount),
+                false => flow.link(source, outer(*leaf), *amount),
+            }
+        }
+        let all: u64 = asked.iter().map(|(_, amount)| amount).sum();
+        if flow.max_flow(source, sink) >= all {
+            return None;
+        }
+        let side = flow.source_side();
+        edges.retain(|(_, tail, head)| side[*tail] && !side[*head]);
+        // What a leaf is asked for crosses the cut where the leaf is on the far side.
+        let others = others().filter(|leaf| side[outer(*leaf)] != self.sends).collect();
+        Some(Found { others, edges: edges.into_iter().map(|(edge, ..)| edge).collect() })
+    }
 }
 
 /// The nodes of the flow network: switches on the way up, and again on the way down.
@@ -142,43 +293,16 @@ impl Nodes {
     }
 }
 
-/// The edges of a minimum cut between the leaves `from` and the leaves `to`, which have none
-/// in common.
-fn minimum(network: &CapacityGraph, from: &[usize], to: &[usize]) -> Vec<usize> {
-    let shape = network.shape;
-    let nodes = Nodes(shape);
-    let (source, sink) = (nodes.source(), nodes.source() + 1);
-    let mut flow = FlowNetwork::new(sink + 1);
-    let mut edges = Vec::new();
-    for (edge, tail, head) in ways(shape, &nodes) {
-        flow.link(tail, head, network.capacity(edge));
-        edges.push((shape.edge(edge), tail, head));
-    }
-    for pod in 0..shape.pods {
-        for mid in 0..shape.mids {
-            flow.link(nodes.mid(pod, mid, false), nodes.mid(pod, mid, true), UNLIMITED);
+/// All edges between switches that are on a way from leaf to leaf, with their ends.
+fn ways(shape: Shape, nodes: &Nodes, from: &[usize], to: &[usize]) -> Vec<(Edge, usize, usize)> {
+    let mut ways = Vec::new();
+    for mid in 0..shape.mids {
+        let at = |leaf, down| (nodes.leaf(leaf, down), nodes.mid(shape.pod(leaf), mid, down));
+        for leaf in from {
+            ways.push((Edge::LeafUp(*leaf, mid), at(*leaf, false).0, at(*leaf, false).1));
         }
-    }
-    for leaf in from {
-        flow.link(source, nodes.leaf(*leaf, false), UNLIMITED);
-    }
-    for leaf in to {
-        flow.link(nodes.leaf(*leaf, true), sink, UNLIMITED);
-    }
-    flow.max_flow(source, sink);
-    let side = flow.source_side();
-    edges.retain(|(_, tail, head)| side[*tail] && !side[*head]);
-    edges.into_iter().map(|(edge, ..)| edge).collect()
-}
-
-/// All edges between switches with their ends.
-fn ways(shape: Shape, nodes: &Nodes) -> Vec<(Edge, usize, usize)> {
-    let mut ways = Vec::with_capacity(shape.switch_edges());
-    for leaf in 0..shape.leaves {
-        for mid in 0..shape.mids {
-            let at = |down| (nodes.leaf(leaf, down), nodes.mid(shape.pod(leaf), mid, down));
-            ways.push((Edge::LeafUp(leaf, mid), at(false).0, at(false).1));
-            ways.push((Edge::LeafDown(leaf, mid), at(true).1, at(true).0));
+        for leaf in to {
+            ways.push((Edge::LeafDown(*leaf, mid), at(*leaf, true).1, at(*leaf, true).0));
         }
     }
     for pod in 0..shape.pods {

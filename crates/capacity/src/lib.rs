@@ -35,6 +35,7 @@ mod program;
 mod routing;
 pub mod verdict;
 
+pub use cuts::{SparseCut, sparsest_cuts};
 pub use demands::Demands;
 pub use flow::FlowNetwork;
 pub use printed::{printed_inequality, uplinks_needed};

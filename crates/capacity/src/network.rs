@@ -34,12 +34,13 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    fn new(clos: &Clos) -> Shape {
+    /// Of several planes, which share nothing but hosts, those of each come one after the other.
+    fn new(clos: &Clos, planes: u32) -> Shape {
         Shape {
             pods: clos.pods() as usize,
             leaves: (clos.pods() * clos.leaves_per_pod()) as usize,
-            mids: clos.mids_per_pod() as usize,
-            cores: clos.cores() as usize,
+            mids: (planes * clos.mids_per_pod()) as usize,
+            cores: (planes * clos.cores()) as usize,
             hosts: clos.hosts() as usize,
         }
     }
@@ -86,12 +87,12 @@ pub(crate) struct CapacityGraph {
 
 impl CapacityGraph {
     pub(crate) fn new(fabric: &Fabric, capacities: &IdVec<PortId, u64>) -> CapacityGraph {
-        let shape =
-            Shape::new(fabric.clos().expect("who asks has checked that it is a folded Clos"));
+        let clos = fabric.clos().expect("who asks has checked that it is a folded Clos");
+        let shape = Shape::new(clos, fabric.planes());
         let mut capacity = vec![0; shape.edges()];
         let mut ports = vec![Vec::new(); shape.edges()];
         for (id, port) in fabric.ports().enumerate() {
-            let edge = shape.edge(edge_of(fabric, shape, port.owner, port.peer));
+            let edge = shape.edge(edge_of(fabric, clos, shape, port.owner, port.peer));
             capacity[edge] += capacities[id];
             ports[edge].push(id);
         }
@@ -166,19 +167,24 @@ pub(crate) fn all_pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |a| (0..n).map(move |b| (a, b)))
 }
 
-fn edge_of(fabric: &Fabric, shape: Shape, owner: Node, peer: Node) -> Edge {
-    let mid = |switch: SwitchId| switch.index() - shape.leaves;
-    let core = |switch: SwitchId| mid(switch) - shape.pods * shape.mids;
+fn edge_of(fabric: &Fabric, clos: &Clos, shape: Shape, owner: Node, peer: Node) -> Edge {
     let (from, to) = match (owner, peer) {
         (Node::Host(host), _) => return Edge::HostUp(host.index()),
         (_, Node::Host(host)) => return Edge::HostDown(host.index()),
         (Node::Switch(from), Node::Switch(to)) => (from, to),
     };
-    match (fabric.tier(from), fabric.tier(to)) {
-        (0, _) => Edge::LeafUp(from.index(), mid(to) % shape.mids),
-        (_, 0) => Edge::LeafDown(to.index(), mid(from) % shape.mids),
-        (1, _) => Edge::PodUp(mid(from) / shape.mids, core(to)),
-        _ => Edge::PodDown(mid(to) / shape.mids, core(from)),
+    let plane = fabric.plane_of(from) as usize;
+    let [from, to] = [from, to].map(|switch| fabric.in_first_plane(switch).index());
+    let (mids, cores) = (clos.mids_per_pod() as usize, clos.cores() as usize);
+    let mid = |switch: usize| plane * mids + (switch - shape.leaves) % mids;
+    let pod = |switch: usize| (switch - shape.leaves) / mids;
+    let core = |switch: usize| plane * cores + switch - shape.leaves - shape.pods * mids;
+    let tier = |switch: usize| fabric.tier(SwitchId::from_index(switch));
+    match (tier(from), tier(to)) {
+        (0, _) => Edge::LeafUp(from, mid(to)),
+        (_, 0) => Edge::LeafDown(to, mid(from)),
+        (1, _) => Edge::PodUp(pod(from), core(to)),
+        _ => Edge::PodDown(pod(to), core(from)),
     }
 }
 

@@ -2,7 +2,7 @@
 //! assignments to paths and all small lengths for several.
 
 use weft_capacity::flow::UNLIMITED;
-use weft_capacity::{Answer, Demands, FlowNetwork, carries};
+use weft_capacity::{Answer, Demands, FlowNetwork, SparseCut, carries, sparsest_cuts};
 use weft_fabric::{Clos, Fabric, Link, Node, Tiers};
 use weft_trial::prelude::*;
 use weft_units::id::Id;
@@ -183,6 +183,49 @@ trials! {
         }
     }
 
+    /// What one leaf alone sends, or receives, is limited by its own links or its sparsest cut, and no cut
+    /// of all is sparser.
+    fn no_cut_is_sparser_than_the_sparsest(
+        clos in prop_oneof![leaf_spine(), three_tiers(4)],
+        units in prop::collection::vec(0u64..5, 37),
+        rates in prop::collection::vec(1u64..7, 2),
+        sends in any::<bool>(),
+    ) {
+        let fabric = Fabric::build(&clos).unwrap();
+        let capacities = draw(&fabric, &units);
+        let mut demands = Demands::none(&fabric);
+        let others = (1..fabric.hosts()).map(HostId).zip(rates);
+        let ends = |other| if sends { (HostId(0), other) } else { (other, HostId(0)) };
+        let (mut ways, mut wanted) = (Vec::new(), Vec::new());
+        for (other, rate) in others {
+            let (src, dst) = ends(other);
+            demands.add(&fabric, src, dst, rate * UNIT);
+            ways.push(paths(&fabric, src, dst));
+            wanted.push(rate * UNIT);
+        }
+        let least = least_limit(&ways, &wanted, &capacities, 1);
+        let links_of_leaf = fabric.ports().enumerate().filter(|(_, port)| {
+            let (near, far) = if sends { (port.owner, port.peer) } else { (port.peer, port.owner) };
+            near == Node::Switch(fabric.leaf_in_plane(0, 0)) && matches!(far, Node::Switch(_))
+        });
+        let own = SparseCut {
+            from: (0..fabric.leaves()).filter(|leaf| sends == (*leaf == 0)).collect(),
+            to: (0..fabric.leaves()).filter(|leaf| sends != (*leaf == 0)).collect(),
+            ports: links_of_leaf.map(|(id, _)| id).collect(),
+        };
+        // By leaf, of which each has one host.
+        let limit = |cut: &SparseCut| {
+            let capacity: u64 = cut.ports.iter().map(|port| capacities[*port]).sum();
+            let far = if sends { &cut.to } else { &cut.from };
+            let demand: u64 = far.iter().map(|leaf| wanted[*leaf as usize - 1]).sum();
+            capacity as f64 / demand as f64
+        };
+        let found = sparsest_cuts(&fabric, &capacities, &demands);
+        let of_leaf = found.iter().filter(|cut| if sends { &cut.from } else { &cut.to } == &[0]);
+        let sparsest = of_leaf.chain([&own]).map(limit).fold(f64::INFINITY, f64::min);
+        prop_assert!((sparsest - least).abs() < 1e-9, "{} {} {:?}", sparsest, least, found);
+    }
+
     /// More capacity never carries less.
     fn more_capacity_never_carries_less(
         units in prop::collection::vec(1u64..9, 67),
@@ -229,6 +272,44 @@ trials! {
         prop_assert!(side[0] && !side[5]);
         prop_assert_eq!(cut(&|node| side[node]), flow);
     }
+}
+
+/// Two planes are as good as one with twice as many switches above the leaves.
+#[test]
+fn planes_are_more_switches() {
+    let tiers =
+        |aggs_per_pod, cores| Tiers::Three { pods: 2, leaves_per_pod: 2, aggs_per_pod, cores };
+    let one = Fabric::build(&Clos::uniform(tiers(4, 8), 2, LINK)).unwrap();
+    let two = Fabric::build(&Clos::uniform(tiers(2, 4), 2, LINK)).unwrap().in_planes(2).unwrap();
+    // The same links, by what they join: slower, one by one.
+    let place = |fabric: &Fabric, node: Node| {
+        let Node::Switch(switch) = node else { return None };
+        let (plane, first) = (fabric.plane_of(switch), fabric.in_first_plane(switch).0);
+        let clos = fabric.clos().unwrap();
+        let (mids, cores) = (clos.mids_per_pod(), clos.cores());
+        Some(match first.checked_sub(fabric.leaves()) {
+            None => (0, 0, first),
+            Some(mid) if mid < 2 * mids => (1, mid / mids, plane * mids + mid % mids),
+            Some(core) => (2, 0, plane * cores + core - 2 * mids),
+        })
+    };
+    let capacities = |fabric: &Fabric| -> IdVec<PortId, u64> {
+        let ports = fabric.ports().iter();
+        let capacity = |port: &weft_fabric::Port| match [port.owner, port.peer]
+            .map(|node| place(fabric, node))
+        {
+            [Some(from), Some(to)] => {
+                (1 + (3 * from.2 + 5 * to.2 + from.1 + to.1) as u64 % 4) * UNIT
+            }
+            _ => 100 * UNIT,
+        };
+        ports.map(capacity).collect()
+    };
+    let verdict =
+        |fabric: &Fabric| carries(fabric, &capacities(fabric), &Demands::all_to_all(fabric));
+    let (one, two) = (verdict(&one), verdict(&two));
+    assert!((one.limit - two.limit).abs() < 1e-6 * one.limit, "{one:?} {two:?}");
+    assert!((one.factor - two.factor).abs() < 1e-6 * one.limit, "{one:?} {two:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub mod value;
 pub use entry::{Entry, OptionEntry};
 pub use error::ExperimentError;
 pub use fabric_links::{FabricLinks, LinkRow, LinkState, SwitchRow, fabric_links, known_at_start};
-pub use only_clos::only_clos;
+pub use only_clos::{only_clos, only_clos_planes};
 pub use origin::Origin;
 pub use parse::Format;
 pub use topology_info::topology_info;

@@ -18,7 +18,7 @@ use crate::section::workload::WorkloadSource;
 use crate::traffic::{Stream, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_capacity::{Demands, carries, printed_inequality};
-use weft_config::{ExperimentError, Origin};
+use weft_config::{ExperimentError, Origin, only_clos_planes};
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Tier, Tiers};
 use weft_units::{HostId, IdVec, MessageId, Rate, Time};
 use weft_workload::{Pattern, Workload};
@@ -71,7 +71,8 @@ pub struct Inequality {
 /// If the workload cannot be built.
 pub fn capacity(experiment: &Resolved, seed: u64) -> Result<Capacity, ExperimentError> {
     let fabric = &experiment.fabric;
-    experiment.clos("capacity is worked out for")?;
+    only_clos_planes(fabric, "capacity is worked out for")
+        .map_err(|error| error.located_in(experiment.table()))?;
     if let Some(name) = experiment.workload.in_network() {
         let what = format!(
             "{name:?} has switches add up and copy: no demands of hosts on each other; use \"ring\" or \
@@ -177,7 +178,7 @@ fn worst(moments: &[Moment]) -> usize {
 
 /// What the paper's inequality says, if it is about `experiment`.
 fn inequality(experiment: &Resolved) -> Option<Inequality> {
-    let k = fat_tree_of(experiment.fabric.clos()?)?;
+    let k = fat_tree_of(experiment.fabric.clos().filter(|_| experiment.fabric.planes() == 1)?)?;
     let WorkloadSource::Pattern { pattern: Pattern::AllToAll(_), .. } = experiment.workload else {
         return None;
     };

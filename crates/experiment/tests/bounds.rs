@@ -215,6 +215,65 @@ fn one_of_several_links_leaves_the_others() {
     assert_eq!(bound(&fabric, &slow, &workload(8, &all), &PACKET), expected);
 }
 
+/// So many links at a tenth of their rate, from the beginning until `end`.
+fn slow(fabric: &Fabric, links: &[&str], end: Time) -> Failures {
+    let links = LinkChoice::Named(links.iter().map(|link| (*link).into()).collect());
+    let failure = Failure { links, kind: DEGRADED, start: Time::ZERO, end };
+    Failures::new(fabric, &[failure], 1).expect("failures")
+}
+
+/// What a leaf sends to another goes as fast as the slower link of each spine.
+#[test]
+fn links_that_fail_at_both_ends_count_together() {
+    let traffic = workload(4, &[message(0, 2, 1_000_000), message(1, 3, 1_000_000)]);
+    let back = workload(4, &[message(2, 0, 1_000_000), message(3, 1, 1_000_000)]);
+    let sound_time = bound(&fabric(Clos::leaf_spine(2, 2, 2, LINK)), &sound(), &back, &PACKET);
+    // The first byte comes over a link; the last packet crosses two, the second of which may be
+    // the slow one.
+    let (first, after) = (LINK.delay + SMALLEST, LINK.delay * 2 + SMALLEST);
+    let wire = 2 * 1_050_000;
+    for planes in [1, 2] {
+        let fabric = fabric(Clos::leaf_spine(2, 2, 2, LINK)).in_planes(planes).expect("planes");
+        let of = |plane: u32| if planes == 1 { String::new() } else { format!("plane-{plane}-") };
+        let both = |plane| {
+            let of = of(plane);
+            [format!("{of}leaf-0 -> {of}spine-0"), format!("{of}spine-1 -> {of}leaf-1")]
+        };
+        let names: Vec<String> = (0..planes).flat_map(both).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let always = slow(&fabric, &names, Time::MAX);
+        // Two links at 10 Gb/s: 400 ps a byte.
+        let expected = first + Time::ps(wire * 400 / u64::from(planes)) + after;
+        assert_eq!(bound(&fabric, &always, &traffic, &PACKET), expected);
+        let unhurt = bound(&fabric, &always, &back, &PACKET);
+        assert!(unhurt <= sound_time, "{unhurt} {sound_time}");
+        // Whole again after 100 us, when both have a packet in service.
+        let once = slow(&fabric, &names, Time::us(100));
+        let until = Time::us(100).0 - first.0;
+        let slow_part = (until * u64::from(planes)).div_ceil(400) + 2 * u64::from(planes) * 1_050;
+        let rest = Time::ps((wire - slow_part) * 40 / u64::from(planes));
+        assert_eq!(bound(&fabric, &once, &traffic, &PACKET), Time::us(100) + rest + after);
+    }
+}
+
+/// A spine that several leaves can hardly be reached by is one of less use to who sends to all of them.
+#[test]
+fn a_spine_with_slow_links_to_several_leaves_is_a_slow_one() {
+    let fabric = fabric(Clos::leaf_spine(3, 2, 2, LINK));
+    let ends = [(0, 2), (0, 4), (1, 3), (1, 5)];
+    let traffic = workload(6, &ends.map(|(src, dst)| message(src, dst, 1_000_000)));
+    let failures = slow(&fabric, &["spine-0 -> leaf-1", "spine-0 -> leaf-2"], Time::MAX);
+    // 100 Gb/s over one spine and twice 10 over the other, for all four: by the links of a leaf
+    // alone it would be 200 for four, or 110 for two.
+    let bits = 4 * 1_050_000 * 8;
+    let expected = LINK.delay * 3 + SMALLEST * 2 + Time::ps(bits * 1_000 / 120);
+    assert_eq!(bound(&fabric, &failures, &traffic, &PACKET), expected);
+    // Who receives from two leaves likewise.
+    let back = workload(6, &ends.map(|(src, dst)| message(dst, src, 1_000_000)));
+    let failures = slow(&fabric, &["leaf-1 -> spine-0", "leaf-2 -> spine-0"], Time::MAX);
+    assert_eq!(bound(&fabric, &failures, &back, &PACKET), expected);
+}
+
 /// A switch that fails takes a link from every cut that it stands in.
 #[test]
 fn a_dead_switch_leaves_the_others() {
@@ -255,6 +314,7 @@ fn experiment() -> impl Strategy<Value = String> {
         Just(
             "topology = \"leaf-spine\"\nleaves = 2\nspines = 3\nhosts_per_leaf = 2\nuplink = \"400Gbps\""
         ),
+        Just("topology = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nplanes = 2"),
         Just(
             "topology = \"fat-tree\"\nk = 4\ncore_delay = \"2us\"\nnic.latency = \"700ns\"\nswitch.latency = \"300ns\""
         ),

@@ -184,6 +184,25 @@ seeds = 1
 
 /// Switches that fail take their links with them: a core one of 16 of every pod, an aggregation
 /// switch one of four of every leaf of its pod; a dead leaf carries nothing until it is back.
+/// Of a leaf's four uplinks in two planes those of one plane are dead: 200 Gb/s for two hosts that send two
+/// thirds of 200 Gb/s each.
+#[test]
+fn planes_count_together() {
+    let fabric =
+        "topology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nplanes = 2";
+    let links = "\"plane-1-leaf-0 -> plane-1-spine-0\", \"plane-1-leaf-0 -> plane-1-spine-1\"";
+    let text = format!(
+        "[fabric]\n{fabric}\n[workload]\npattern = \"all-to-all\"\nsize = \"1MB\"\n[balance]\n\
+         scheme = \"spray\"\n[failures.plane]\nlinks = [{links}]\nkind = \"down\"\n"
+    );
+    let found = asked(&text, &[]);
+    let verdict = &found.worst().verdict;
+    assert_eq!(verdict.answer, Answer::No);
+    assert!((verdict.limit - 0.75).abs() < 1e-9, "{}", verdict.limit);
+    assert!((verdict.factor - 0.75).abs() < 1e-6, "{}", verdict.factor);
+    assert_eq!(words(&found), "4 links up from leaf 0: 200 Gbps for 267 Gbps");
+}
+
 #[test]
 fn whole_switches() {
     let down = |rest: &str| format!("{STUDY}[failures.a]\nkind = \"down\"\n{rest}\n");

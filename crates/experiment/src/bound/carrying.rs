@@ -37,23 +37,34 @@ pub(super) fn carrying(
             }
         }
     }
-    let full = u64::from(packet.mtu + packet.header);
     let over_time = |((cut, place), ports): ((Cut, u32), Vec<PortId>)| {
         let sound = cut.rate(fabric, place);
-        ((cut, place), Carrying::new(fabric, failures, &ports, sound, full))
+        ((cut, place), Carrying::new(fabric, failures, &ports, sound, packet))
     };
     failing.into_iter().map(over_time).collect()
 }
 
 impl Carrying {
+    /// Of the links that `ports` feed.
+    pub(super) fn of_links(
+        fabric: &Fabric,
+        failures: &Failures,
+        ports: &[PortId],
+        packet: &PacketConfig,
+    ) -> Carrying {
+        let rate = |port: &PortId| u128::from(fabric.ports()[*port].rate.as_bps());
+        Carrying::new(fabric, failures, ports, ports.iter().map(rate).sum(), packet)
+    }
+
     /// Of a cut that carries `sound` while all is well, and of whose links `ports` fail.
     fn new(
         fabric: &Fabric,
         failures: &Failures,
         ports: &[PortId],
         sound: u128,
-        full: u64,
+        packet: &PacketConfig,
     ) -> Carrying {
+        let full = u64::from(packet.mtu + packet.header);
         let turns: Vec<_> = ports.iter().map(|port| failures.turning_points(*port)).collect();
         let mut times = BTreeSet::from([Time::ZERO]);
         times.extend(turns.iter().flatten());

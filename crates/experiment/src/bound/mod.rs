@@ -17,8 +17,10 @@ mod carrying;
 mod cuts;
 mod dag;
 mod jobs;
+mod sparsest;
 
-use crate::traffic::Traffic;
+use crate::traffic::{Stream, Traffic};
+use sparsest::Sent;
 use weft_fabric::{Fabric, Failures, Node, Port};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, Rate, Time};
@@ -35,12 +37,25 @@ pub fn bound(
     let carrying = carrying::carrying(fabric, failures, packet);
     if let Some(ranks) = &traffic.ranks {
         let cuts = cuts::fullest_of(&ground, &carrying, traffic);
-        return jobs::along(&ground, ranks).max(jobs::within_servers(ranks)).max(cuts);
+        let sparsest = sparsest::fullest(&ground, failures, |each| {
+            traffic.streams(|Stream { src, dst, bytes, times, .. }| {
+                let wire_bytes = ground.wire_bytes(bytes) * times;
+                each(Sent { src, dst, wire_bytes, posted: Time::ZERO });
+            });
+        });
+        let alone = jobs::along(&ground, ranks).max(jobs::within_servers(ranks));
+        return alone.max(cuts).max(sparsest);
     }
     let workload = &traffic.workload;
     let posted = dag::earliest(&ground, workload);
     let along = dag::longest(&ground, workload, &posted);
-    along.max(cuts::fullest(&ground, &carrying, workload, &posted))
+    let sparsest = sparsest::fullest(&ground, failures, |each| {
+        for (id, message) in workload.messages().enumerate() {
+            let wire_bytes = ground.wire_bytes(message.bytes);
+            each(Sent { src: message.src, dst: message.dst, wire_bytes, posted: posted[id] });
+        }
+    });
+    along.max(cuts::fullest(&ground, &carrying, workload, &posted)).max(sparsest)
 }
 
 /// What both bounds know about the fabric.
