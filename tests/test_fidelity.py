@@ -69,6 +69,20 @@ def test_one_fidelity_is_a_key_like_any_other(weft: Weft, small: Path) -> None:
     assert "against packet" not in done.stdout
 
 
+@pytest.mark.parametrize("named", ["fluid", "fluid,packet", "packet,fluid"])
+def test_a_report_may_ask_for_what_only_packets_tell(
+    weft: Weft, small: Path, tmp_path: Path, named: str
+) -> None:
+    """A dash where the run does not tell, and a figure of those that do."""
+    small.write_text(f'{small.read_text()}\n[report]\ncolumns = ["slowdown", "drops"]\n')
+    out = tmp_path / "out"
+    done = weft("run", small, "--fidelity", named, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert " \N{EN DASH} " in f"{done.stdout} ".replace("\n", " ")
+    page = (out / "report.html").read_text()
+    assert ("Drops, " in page) == ("packet" in named)
+
+
 @pytest.mark.parametrize("named", ["exact", "packet,fast-forward"])
 def test_a_wrong_word_is_refused_in_one_line(weft: Weft, named: str) -> None:
     """With the words there are."""

@@ -62,11 +62,14 @@ class Settings:
         return list(dict.fromkeys(asked))
 
     def check(self, row: Row) -> None:
-        """Refuse columns that a result does not have, or that are no numbers."""
+        """Refuse columns that a result does not have, or that are no numbers.
+
+        What the run does not tell (`run.fidelity`) may be one.
+        """
         numbers = [
             name
             for name, value in row.items()
-            if isinstance(value, int | float) and name not in ("seed", "run")
+            if isinstance(value, int | float | None) and name not in ("seed", "run")
         ]
         for column in self.overview or ():
             if column not in row:

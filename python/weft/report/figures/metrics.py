@@ -118,13 +118,15 @@ def _slowdown(view: View) -> list[Figure]:
 
 
 def _column(view: View, column: str) -> Figure:
-    """Any column of numbers, with what is printed of it."""
+    """Any column of numbers, with what is printed of it; without panels if no run tells it."""
     grouping = view.grouping
     title = _capital(column_text.name_of(column))
     at = ""
     if view.settings.best is not None:
         at = f" at the best {key_name(view.settings.best.over)}"
     caption = f"{title}{at}, {_basis(grouping)}."
+    if all(row[column] is None for rows in grouping.cells.values() for row in rows):
+        return Figure(_file_name(column), title, caption, ())
     measure = _measure(grouping, column, view.marks(column, grouping))
     caption += _explained(measure) + omitted_means(grouping)
     return Figure(_file_name(column), title + at, caption, _panels(grouping, measure))
@@ -157,7 +159,8 @@ def _choice(view: View, over: str) -> Figure:
 def _measure(
     grouping: Grouping, column: str, marks: Mapping[tuple[Category, str], Mark]
 ) -> _Measure:
-    values = [row[column] for rows in grouping.cells.values() for row in rows]
+    told = (row[column] for rows in grouping.cells.values() for row in rows)
+    values = [value for value in told if value is not None]
     scale, unit = column_text.unit_of(column, values)
     log = needs_log(values) and min(values) > 0
     y = Axis(column_text.axis_title(column, unit), log=log)
