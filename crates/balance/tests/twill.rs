@@ -4,7 +4,7 @@ use crate::twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path,
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use weft_balance::Planner;
-use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Subflow};
+use weft_balance::plan::{ChunkAnswer, FlowInfo, LossSignal, Route, Subflow};
 use weft_fabric::{Clos, Fabric};
 use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, Time, random};
@@ -318,6 +318,29 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
     assert!(network.loads(now).contains_key(&dead));
 }
 
+/// What is sent for the first time finds out whether a path still is dead, and not what has been lost already.
+#[test]
+fn what_goes_again_takes_a_path_that_has_answered_since_its_last_time_out() {
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 8_000));
+    let (number, first) = network.under_way.pop_first().unwrap();
+    network.coming.retain(|Reverse((_, other))| *other != number);
+    let (dead, now) = (path(&first), Time::us(50));
+    network.run(now);
+    network.planner.on_loss(now, &flow(&first), LossSignal::TimeOut, &network.fabric).unwrap();
+    // It was left alone for 400 us, and takes its turn.
+    network.now = Time::us(500);
+    network.post(post(1, 5, 8_000));
+    let (on_dead, others): (Vec<Subflow>, Vec<Subflow>) =
+        network.under_way.values().partition(|subflow| path(subflow) == dead);
+    assert!(!on_dead.is_empty() && !others.is_empty());
+    for subflow in others {
+        let (fabric, now) = (&network.fabric, Time::us(600));
+        let again = network.planner.on_loss(now, &flow(&subflow), LossSignal::TimeOut, fabric);
+        assert_ne!(again.unwrap(), Route::Pinned(dead));
+    }
+}
+
 #[test]
 fn a_path_that_answers_after_a_time_out_is_not_left_alone() {
     let load_later = |by_old_path: bool| {
@@ -364,6 +387,23 @@ fn a_path_by_which_something_still_comes_back_is_slow_and_not_left_alone() {
         network.loads(Time::us(300)).contains_key(&slow)
     };
     assert!(is_used_later(60) && !is_used_later(40));
+}
+
+/// Of a path by which nothing has ever come back nobody knows how long it takes: one chunk tries it, and no other before
+/// that is back.
+#[test]
+fn a_path_that_was_left_alone_is_tried_by_one_chunk() {
+    let mut network = Network::new(&[], 0);
+    network.repeats = true;
+    let dead = network.fabric.path_set(HostId(0), HostId(4)).get(0);
+    network.dead = Some(dead);
+    network.post(post(0, 4, 10_000_000));
+    network.run(Time::us(700));
+    let by_it = network.left.iter().filter(|(_, subflow)| path(subflow) == dead);
+    let times: Vec<Time> = by_it.map(|(at, _)| *at).collect();
+    let pauses = times.windows(2).position(|two| two[0].until(two[1]) > Time::us(100));
+    let tries = &times[pauses.expect("it is left alone for a while") + 1..];
+    assert_eq!(tries.len(), 1, "{tries:?}");
 }
 
 /// A path is left alone after a time-out until a new connection by it is answered, and not one by another path.

@@ -32,7 +32,7 @@ pub(super) struct Link {
     /// How often in a row something timed out.
     strikes: u32,
     barred_until: Time,
-    /// Since when; [`Time::MAX`]: it drops though it works, and what gets through says nothing.
+    /// Since when, unless it is known to work; [`Time::MAX`]: it drops though it works, and what gets through says nothing.
     barred_at: Time,
     /// The window before that.
     before: Option<f64>,
@@ -129,6 +129,10 @@ impl Link {
     pub(super) fn barred(&self, now: Time) -> u32 {
         if self.is_barred(now) { self.strikes } else { 0 }
     }
+    /// The same until something has come back: it may still be dead.
+    pub(super) fn doubt(&self, now: Time) -> u32 {
+        if self.is_barred(now) || self.heard_at < self.barred_at { self.strikes } else { 0 }
+    }
     /// By how much the last one to come back took longer than usual.
     pub(super) fn last_excess(&self) -> Span {
         self.excess[0]
@@ -206,6 +210,7 @@ impl Link {
 
     /// It works: what timed out on it was perhaps late.
     fn absolve(&mut self, now: Time, is_late: bool) {
+        self.barred_at = Time::ZERO;
         if self.is_barred(now) {
             self.barred_until = now;
             self.strikes = self.strikes.saturating_sub(1);
@@ -237,5 +242,7 @@ impl Link {
             self.strikes += 1;
         }
         self.window = Some(chunk);
+        // Nothing may ever have come back by it.
+        self.took = self.took.max(sent.since.until(now).0 as Span);
     }
 }

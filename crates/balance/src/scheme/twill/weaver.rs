@@ -328,6 +328,7 @@ impl Weaver {
     fn choose(&mut self, now: Time, dst: HostId, not: Option<u32>, fabric: &Fabric) -> u32 {
         let chunk = self.chunk;
         let watches = self.config.late > 0;
+        let goes_again = not.is_some();
         let receiver = self.receivers.get_mut(&dst).expect("it is known");
         let some_are_dead = self.network.knows();
         let Known { ways, links, queues } =
@@ -341,7 +342,8 @@ impl Weaver {
             let (mut barred, mut late) = (0, Time::ZERO);
             for link in ways.links(at).iter().chain(receiver.ends(way.port)) {
                 let link = &links[*link as usize];
-                barred = barred.max(link.barred(now));
+                // The sum: all ways by a port of a NIC share its link.
+                barred += if goes_again { link.doubt(now) } else { link.barred(now) };
                 if watches {
                     let overdue = link.overdue(now, queues, least);
                     late = late.max(link.lateness(now, chunk, overdue));
