@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -383,6 +384,80 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
         say("down", small)
     assert not list(system.NAMES.glob(f"{prefix}*"))
     assert bed.standing(small) is None
+
+
+@needs_bed
+def test_one_run_at_a_time_has_a_standing_bed(small: Path, weft: Weft) -> None:
+    """Two would load rules over each other's, and count each other's bytes."""
+    words = ("testbed", "run", small, "--workload", "all-to-all:size=50MB")
+    assert weft("testbed", "up", small).returncode == 0
+    try:
+        with subprocess.Popen(command(*words), stdout=subprocess.DEVNULL) as first:
+            _wait(lambda: any(bed.folder_of(small).glob("*/control")))
+            for other in (("run", "--scheme", "ecmp"), ("up",), ("down",)):
+                done = weft("testbed", other[0], small, *other[1:])
+                assert done.returncode == 2, done.stdout
+                assert "another weft testbed is at work on its bed" in done.stderr
+            first.kill()
+        assert weft(*words[:3], "--scheme", "ecmp").returncode == 0
+    finally:
+        weft("testbed", "down", small)
+
+
+@needs_bed
+def test_a_link_that_a_killed_run_left_dead_is_mended(small: Path, weft: Weft) -> None:
+    """By the next run, or by hand; so is one that somebody set down by hand."""
+    words = ("testbed", "run", small, "--workload")
+    failing = (*words, "all-to-all:size=8MB", "--fail", "leaf-0:spine-1@1%")
+    leaf, port = f"{bed.prefix_of(small)}leaf-0", _port(small, "leaf-0", "spine-1")
+
+    def is_up() -> bool:
+        return "state UP" in system.ask("ip", "link", "show", port, namespace=leaf)
+
+    def kill_one() -> None:
+        token = f"weft-test-{os.getpid()}-killed"
+        environment = os.environ | {"TOKEN": token}
+        with subprocess.Popen(command(*failing), env=environment, stdout=subprocess.DEVNULL) as run:
+            _wait(lambda: not is_up())
+            run.kill()
+        assert left_by(lambda: processes_of(token)) == []
+
+    repair = ("testbed", "fail", small, "leaf-0:spine-1", "--repair")
+    assert weft("testbed", "up", small).returncode == 0
+    try:
+        kill_one()
+        assert weft(*repair).returncode == 0
+        assert is_up()
+        kill_one()
+        done = weft(*words, "all-to-all:size=200KB", "--json")
+        uplinks = [one["bytes"] for one in json.loads(done.stdout)["uplinks"]]
+        assert max(uplinks) - min(uplinks) < 3_000
+        assert [path.name for path in bed.folder_of(small).iterdir()] == []
+        system.batch("ip", [f"link set {port} down"], leaf)
+        assert weft(*repair).returncode == 0
+        assert is_up()
+    finally:
+        weft("testbed", "down", small)
+
+
+def _port(path: Path, lower: str, upper: str) -> str:
+    links = clusters.read(path).uplinks[lower]
+    return next(link.lower_port for link in links if link.upper == upper)
+
+
+def _wait(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_rule_that_is_not_there_can_be_taken_away(small: Path) -> None:
+    """A run may end before its failure: that must not hide why."""
+    cluster = clusters.read(small)
+    failure = failures.read("leaf-0:spine-1@50%", "corrupt", cluster)
+    (step,) = failures.repair_steps(cluster, failure)
+    assert [line.split()[0] for line in step.lines] == ["add", "delete"]
 
 
 def _held(processes: list[str]) -> set[str]:

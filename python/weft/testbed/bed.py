@@ -11,7 +11,8 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,27 @@ def standing(path: Path) -> tuple[Bed, dict[str, Any]] | None:
         raise ExperimentError(f"{_state(path)}: {error}; remove it") from None
     cluster = clusters.from_json(state["cluster"], str(_state(path)))
     return Bed(cluster, state["prefix"], state["rules"]), state
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Have the bed of a file alone, until this process ends at the latest.
+
+    Raises:
+        ExperimentError: Another process has it.
+    """
+    import fcntl
+
+    STATES.mkdir(parents=True, exist_ok=True)
+    with (STATES / f"{prefix_of(path)}lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExperimentError(
+                f"testbed: {path}: another weft testbed is at work on its bed; wait for it, or use "
+                "a copy of the file, which has a bed of its own"
+            ) from None
+        yield
 
 
 def save_state(path: Path, bed: Bed, **more: Any) -> None:

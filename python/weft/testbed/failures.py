@@ -118,7 +118,9 @@ def repair_steps(cluster: Cluster, failure: Failure) -> list[Step]:
         return next(one for one in ports[node] if one.peer is link)
 
     if failure.how in NFT:
-        return [Step("nft", link.upper, (f"delete table ip {_TABLE}",))]
+        # What is not there cannot be deleted: the run may have ended before.
+        gone = (f"add table ip {_TABLE}", f"delete table ip {_TABLE}")
+        return [Step("nft", link.upper, gone)]
     if failure.how == "remote":
         return [Step("tc", link.upper, (layout.shape(port(link.upper), "replace"),))]
     node = link.lower if failure.how == "admin" else link.upper

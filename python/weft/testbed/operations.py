@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,18 +32,19 @@ def up(path: Path, seed: int, rules: Rules = "linux", hashes: bool = False) -> s
     cluster = clusters.read(path, seed)
     layout.check(cluster)
     system.require(rules)
-    if bed.standing(path):
-        raise ExperimentError(f"testbed: {path}: is up already; run weft testbed down {path}")
-    new = bed.Bed(cluster, bed.prefix_of(path), rules)
-    bed.save_state(path, new)
-    try:
-        new.build(seed)
-        if not hashes:
-            new.enforce("segments", "udp")
-    except BaseException:
-        new.remove()
-        bed.remove_state(path)
-        raise
+    with bed.held(path):
+        if bed.standing(path):
+            raise ExperimentError(f"testbed: {path}: is up already; run weft testbed down {path}")
+        new = bed.Bed(cluster, bed.prefix_of(path), rules)
+        bed.save_state(path, new)
+        try:
+            new.build(seed)
+            if not hashes:
+                new.enforce("segments", "udp")
+        except BaseException:
+            new.remove()
+            bed.remove_state(path)
+            raise
     names = f"{new.prefix}leaf-0, {new.prefix}host-0, ..."
     return f"{path}: {len(layout.nodes(cluster))} network namespaces are up: {names}"
 
@@ -50,28 +52,26 @@ def up(path: Path, seed: int, rules: Rules = "linux", hashes: bool = False) -> s
 def down(path: Path) -> str:
     """Remove what `up` built; a line about it."""
     system.require()
-    found = bed.standing(path)
-    if found is None:
-        return f"{path}: nothing is up"
-    found[0].remove()
-    bed.remove_state(path)
+    with bed.held(path):
+        found = bed.standing(path)
+        if found is None:
+            return f"{path}: nothing is up"
+        found[0].remove()
+        bed.remove_state(path)
     return f"{path}: removed"
 
 
 def fail(path: Path, link: str, how: str, repair: bool) -> str:
     """Fail a link of a standing bed, or repair it; a line about it."""
     system.require()
-    found = bed.standing(path)
-    if found is None:
-        raise ExperimentError(f"testbed: {path}: nothing is up; weft testbed up {path} builds it")
-    standing, state = found
+    standing, state = _standing(path)
     failure = failures.read(link, how, standing.cluster)
     failed: list[dict[str, Any]] = state.get("failed", [])
     if repair:
-        # Whatever was done to this link, not only what is asked for.
+        # Whatever was done to this link, not only what is asked for; by hand nobody knows.
         mine = [one for one in failed if _link(one) == _link(asdict(failure))]
-        for one in mine:
-            standing.repair(Failure(**one))
+        for one in mine or [asdict(failure)]:
+            standing.repair(_failure(one))
         failed = [one for one in failed if one not in mine]
     else:
         standing.fail(failure)
@@ -81,8 +81,25 @@ def fail(path: Path, link: str, how: str, repair: bool) -> str:
     return f"{failure.leaf}:{failure.spine}: {what}"
 
 
+def _standing(path: Path) -> tuple[bed.Bed, dict[str, Any]]:
+    """The bed that stands, and what its state file says.
+
+    Raises:
+        ExperimentError: None does.
+    """
+    found = bed.standing(path)
+    if found is None:
+        raise ExperimentError(f"testbed: {path}: nothing is up; weft testbed up {path} builds it")
+    return found
+
+
 def _link(failure: dict[str, Any]) -> tuple[Any, ...]:
     return failure["leaf"], failure["spine"], failure["member"]
+
+
+def _failure(noted: dict[str, Any]) -> Failure:
+    """A failure that a state file has, with `of_run` if a run was to end it."""
+    return Failure(**{key: value for key, value in noted.items() if key != "of_run"})
 
 
 def experiment(
@@ -166,17 +183,39 @@ def run(path: Path, request: RunRequest) -> dict[str, Any]:
             "tcp": request.tcp,
         },
     }
-    if found:
-        standing, state = found
-        if state["cluster"] != json.loads(json.dumps(job["cluster"])):
-            raise ExperimentError(
-                f"testbed: {path}: has changed since weft testbed up, or --seed draws other "
-                "failures; down first"
-            )
-        folder = bed.folder_of(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        job |= {"prefix": standing.prefix, "folder": str(folder)}
-    return _ask_session(job)
+    if not found:
+        return _ask_session(job)
+    with bed.held(path):
+        return _run_on_standing(path, job)
+
+
+def _run_on_standing(path: Path, job: dict[str, Any]) -> dict[str, Any]:
+    standing, state = _standing(path)
+    if state["cluster"] != json.loads(json.dumps(job["cluster"])):
+        raise ExperimentError(
+            f"testbed: {path}: has changed since weft testbed up, or --seed draws other "
+            "failures; down first"
+        )
+    # A run that was killed has left its files, and its link as it was.
+    shutil.rmtree(bed.folder_of(path), ignore_errors=True)
+    failed: list[dict[str, Any]] = []
+    for one in state.get("failed", []):
+        if one.get("of_run"):
+            standing.repair(_failure(one))
+        else:
+            failed.append(one)
+    bed.save_state(path, standing, failed=failed)
+    bed.folder_of(path).mkdir(parents=True)
+    job |= {"prefix": standing.prefix, "folder": str(bed.folder_of(path))}
+    if not job["failure"]:
+        return _ask_session(job)
+    mine = {**job["failure"], "of_run": True}
+    bed.save_state(path, standing, failed=[*failed, mine])
+    found = _ask_session(job)
+    # Others may have failed meanwhile.
+    failed = _standing(path)[1].get("failed", [])
+    bed.save_state(path, standing, failed=[one for one in failed if one != mine])
+    return found
 
 
 def _ask_session(job: dict[str, Any]) -> dict[str, Any]:
