@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,15 @@ import pytest
 import weft as package
 from conftest import Weft
 from weft import ExperimentError, cluster
-from weft.cluster import Cluster, Link
+from weft.cluster import Cluster, Host, Link
 from weft.plans import for_switches
 from weft.plans.for_switches import Request
 from weft.switches import addresses, advice, platforms, segments, srv6
+from weft.switches import config as switchconfig
 from weft.switches.addresses import Hop, Routing
 from weft.switches.platforms import PLATFORMS
 from weft.switches.srv6 import Locator
+from weft.testbed import system
 
 FABRIC = {"topology": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 2}
 
@@ -193,6 +197,83 @@ def test_what_segments_cannot_do_is_said() -> None:
         found = cluster.from_dict({"fabric": fabric})
         with pytest.raises(ExperimentError, match=says):
             srv6.of(found, segments.of(found, "dnlb"), block)
+
+
+WRAPPED = """
+import socket, sys
+ears = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2)]
+for number, ear in enumerate(ears):
+    ear.bind((f"eth{number}", 0))
+    ear.settimeout(0.5)
+for source in sys.argv[1:]:
+    for port in (50000, 60000):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.bind((source, port))
+            one.sendto(b"x", ("10.2.0.2", 4791))
+        for number, ear in enumerate(ears):
+            try:
+                while (frame := ear.recv(2000))[12:14] != bytes.fromhex("86dd") or frame[20] != 4:
+                    pass
+                print(source, port, number, socket.inet_ntop(socket.AF_INET6, frame[38:54]))
+            except TimeoutError:
+                pass
+"""
+
+
+@pytest.mark.skipif(system.missing() is not None, reason=str(system.missing()))
+def test_each_nic_of_a_server_wraps_what_is_its_own(tmp_path: Path) -> None:
+    """Its files are loaded on one machine, and taken back one by one."""
+    server = {"gpus": 2, "nics": 2, "rails": True}
+    fabric = {**FABRIC, "leaves": 4, "server": server}
+    found = cluster.from_dict({"fabric": fabric})
+    made, _ = switchconfig.files_by_segment_routing(found, segments.of(found, "dnlb"), "linux")
+    switchconfig.write(made, tmp_path)
+    here = f"weft-test-{os.getpid()}"
+    hosts = found.hosts[0], next(host for host in found.hosts if host.name == "s0r1")
+    assert [host.interface for host in hosts] == ["eth0", "eth1"]
+
+    def load(suffix: str, *hosts: Host) -> None:
+        for host in hosts:
+            system.run_script(here, tmp_path / f"{host.name}.{suffix}")
+
+    def wrapped() -> list[list[str]]:
+        words = [sys.executable, "-c", WRAPPED, *(host.address for host in hosts)]
+        done = subprocess.run(
+            ["ip", "netns", "exec", here, *words], capture_output=True, text=True, check=True
+        )
+        return [line.split() for line in done.stdout.splitlines()]
+
+    system.batch("ip", [f"netns add {here}", f"netns add {here}-peer"])
+    try:
+        for number, host in enumerate(hosts):
+            ends = f"eth{number} netns {here} type veth peer name eth{number} netns {here}-peer"
+            system.batch("ip", [f"link add {ends}"])
+            own = [f"link set eth{number} up", f"addr add {host.address}/16 dev eth{number}"]
+            system.batch("ip", own, here)
+            system.batch("ip", [f"link set eth{number} up"], f"{here}-peer")
+        system.batch("ip", ["route add default dev eth1"], here)
+        load("sh", *hosts)
+        of = {host.name: host for host in srv6.of(found, segments.of(found, "dnlb"))[1]}
+        gateways = [f"{of[host.name].gateway} dev eth{n}" for n, host in enumerate(hosts)]
+        near = "lladdr 02:00:00:00:00:01 nud permanent"
+        system.batch("ip", [f"neigh replace {one} {near}" for one in gateways], here)
+        expected = [
+            [host.address, str(port), str(number), path.routes[1][1]]
+            for number, host in enumerate(hosts)
+            for port, path in zip((50_000, 60_000), of[host.name].paths, strict=True)
+        ]
+        assert wrapped() == expected
+        load("rollback", hosts[0])
+        assert wrapped() == expected[2:]
+        load("rollback", hosts[1])
+        assert wrapped() == []
+        rules = system.ask("ip", "rule", namespace=here) + system.ask(
+            "ip", "-6", "rule", namespace=here
+        )
+        assert "900:" not in rules
+    finally:
+        for name in (here, f"{here}-peer"):
+            subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
 @pytest.fixture

@@ -92,8 +92,12 @@ class Wrapping:
     name: str
     node: str
     interface: str
+    source: str | None
+    """What has this address, where its server has several NICs; None: all that the host sends."""
     own: str
     gateway: str
+    table: int
+    """Where the outer header is looked up, if it is not table main."""
     block: str
     protocol: Protocol
     to_ports: str
@@ -103,6 +107,11 @@ class Wrapping:
     def port_names(self) -> list[str]:
         """All ports that its files name."""
         return [self.interface]
+
+    @property
+    def address(self) -> str:
+        """Its own address without the length."""
+        return self.own.partition("/")[0]
 
 
 def of(
@@ -202,19 +211,24 @@ def _wrapping(cluster: Cluster, found: Segments, net: IPv6Network, host: Host) -
     own, gateway = _ends(host.number)
     leaf = f"leaf-{host.leaf}"
     last = cluster.port + cluster.ports - 1
+    up = cluster.uplinks.get(leaf, ())
+    # NICs of one server share its rules and tables.
+    first = TABLES + 1 + host.rail * (len(up) + 1)
     return Wrapping(
         title=" ".join(cluster.title.split()),
         name=host.name,
         node=host.node,
         interface=host.interface,
+        source=host.address if cluster.nics > 1 else None,
         own=f"{own}/127",
         gateway=str(gateway),
+        table=first + len(up),
         block=str(net),
         protocol=cluster.protocol,
         to_ports=f"{cluster.port}-{last}" if cluster.ports > 1 else str(cluster.port),
         paths=[
-            _path(cluster, found[leaf][number], net, leaf, number, link)
-            for number, link in enumerate(cluster.uplinks.get(leaf, ()))
+            _path(cluster, found[leaf][number], net, number, link, first + number)
+            for number, link in enumerate(up)
             if link.state != "down"
         ],
     )
@@ -224,9 +238,9 @@ def _path(
     cluster: Cluster,
     ranges: Sequence[Range],
     net: IPv6Network,
-    leaf: str,
     number: int,
     link: Link,
+    table: int,
 ) -> HostPath:
     """By the spine behind an uplink, to all racks that it leads to."""
     spine = cluster.by_node[link.upper]
@@ -235,7 +249,7 @@ def _path(
     routes = []
     for below in cluster.downlinks[link.upper]:
         other = cluster.by_node[below.lower]
-        if isinstance(other, Switch) and other.node != leaf and below.state != "down":
+        if isinstance(other, Switch) and other.node != link.lower and below.state != "down":
             to = str(_segment(net, _number(spine), _number(other), UNWRAP))
             routes += [(rack, to) for rack in other.racks]
-    return HostPath(TABLES + 1 + number, number + 1, spine.name, ranges, routes)
+    return HostPath(table, number + 1, spine.name, ranges, routes)
