@@ -392,6 +392,27 @@ def sonic(mine: Path, **more: Any) -> dict[str, Any]:
     return dict(json.loads(made[0].text))
 
 
+def test_port_channels_are_in_tables_of_their_own(mine: Path) -> None:
+    """SONiC binds access lists to kinds of ports, and has addresses of port channels elsewhere."""
+    plain = sonic(mine)["ACL_TABLE_TYPE"]["WEFT_TYPE"]["BIND_POINTS"]
+    assert plain == ["PORT"]
+    text = mine.read_text() + 'uplink_port = "PortChannel{uplink+1}"\n'
+    mine.write_text(text)
+    assert sonic(mine)["ACL_TABLE_TYPE"]["WEFT_TYPE"]["BIND_POINTS"] == ["PORT"]
+    made, _ = for_switches.files(mine, Request("sonic", "srv6", switch="leaf-0"))
+    table = json.loads(made[0].text)
+    assert [name for name in table["INTERFACE"] if "|" not in name] == ["Ethernet0", "Ethernet4"]
+    channels = [name for name in table["PORTCHANNEL_INTERFACE"] if "|" not in name]
+    assert channels == ["PortChannel1", "PortChannel2"]
+    for name in (*table["INTERFACE"], *table["PORTCHANNEL_INTERFACE"]):
+        kind = "PORTCHANNEL_INTERFACE" if name.startswith("Port") else "INTERFACE"
+        assert "|" not in name or f"del '{kind}|{name}'" in made[2].text
+    mine.write_text(text + 'host_port = "PortChannel{place+8}"\n')
+    assert sonic(mine)["ACL_TABLE_TYPE"]["WEFT_TYPE"]["BIND_POINTS"] == ["PORTCHANNEL"]
+    made, _ = for_switches.files(mine, Request("sonic", "srv6", switch="leaf-0"))
+    assert "INTERFACE" not in json.loads(made[0].text)
+
+
 def test_sonic_ports_count_lanes(mine: Path) -> None:
     """By steps, by a file, and not at all where the cluster has names."""
     assert sonic(mine)["ACL_TABLE"]["WEFT"]["ports"] == ["Ethernet0", "Ethernet4"]

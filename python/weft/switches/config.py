@@ -198,6 +198,7 @@ def _template(platform: str, suffix: str) -> Template:
     )
     environment.filters["wildcard"] = _wildcard
     environment.filters["linux_range"] = _linux_range
+    environment.tests["port_channel"] = _is_port_channel
     return environment.get_template(f"{suffix}.j2")
 
 
@@ -211,6 +212,11 @@ def _linux_range(ports: Range) -> str:
     """A range as `ip rule` takes it, which refuses one that ends at 65535."""
     first, last = ports[0], min(ports[1], 0xFFFE)
     return f"{first}-{last}"
+
+
+def _is_port_channel(port: str) -> bool:
+    """Whether SONiC keeps a port among its port channels."""
+    return port.startswith("PortChannel")
 
 
 def write(made: Sequence[File], directory: Path) -> None:
