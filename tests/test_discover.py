@@ -422,6 +422,30 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str, says: str
     assert says in str(refused.value)
 
 
+def test_what_a_table_may_leave_out_is_shown_as_nothing(tmp_path: Path) -> None:
+    """The core reads such tables, and so do people."""
+    found = _table(([None, "10.0.0.1"], [50_000]), (["10.0.0.9", None], []))
+    (target,) = targets(found)
+    for name in ("hops", "max_over_mean", "p_value"):
+        target.pop(name, None)
+    path = tmp_path / "paths.json"
+    table.write(found, path)
+    read = table.read(path)
+    said = show.table(read, [found["sources"][0]["address"]], None, every=True)
+    assert "50000" in said
+    assert "10.0.0.9" not in said
+    assert not table.answered(read, [found["sources"][0]["address"]])
+
+
+def test_where_no_port_is_free_it_says_so() -> None:
+    """A survey that could send nothing has not found out that nobody answers."""
+    found = _table()
+    (target,) = targets(found)
+    target |= {"hops": None, "done": True}
+    said = show.table(found, [found["sources"][0]["address"]], None, every=True)
+    assert "no source port is free" in said
+
+
 def _whole_table(cluster: clusters.Cluster, leave: int | None = None) -> table.Table:
     """Ports of every path between hosts in different racks, but for those over one uplink."""
     found = table.new(cluster.protocol, cluster.port)

@@ -81,6 +81,8 @@ def _remark(target: Mapping[str, Any]) -> str:
         return "unfinished"
     if target["hops"] == 0:
         return "no switch answers"
+    if target["hops"] is None and not target["paths"]:
+        return "no source port is free (ss -anu, ss -ant)"
     if target["checked"]:
         return f"as before ({target['checked']} ports asked again)"
     if target.get("needs"):

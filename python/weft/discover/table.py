@@ -46,7 +46,19 @@ def read(path: Path) -> Table:
     except UnicodeDecodeError:
         raise ExperimentError(f"{path}: is not text; name a file of weft discover -o") from None
     _native.check_paths(text, str(path))
-    return dict(json.loads(text))
+    found: Table = json.loads(text)
+    for source in found["sources"]:
+        source["targets"] = [_complete(target) for target in source["targets"]]
+    return found
+
+
+_MAY_BE_MISSING = dict.fromkeys(("hops", "max_over_mean", "p_value"))
+
+
+def _complete(target: Mapping[str, Any]) -> dict[str, Any]:
+    """A target with all that tables may leave out, and without paths that no port takes."""
+    takes = [path for path in target["paths"] if path["ports"] or path.get("predicted")]
+    return {**_MAY_BE_MISSING, **target, "paths": takes}
 
 
 def of_traffic(path: Path, protocol: str, port: int) -> Table:
