@@ -387,6 +387,21 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
 
 
 @needs_bed
+@pytest.mark.parametrize(
+    "words", [("all-to-all:size=1KB",), ("all-to-all:size=50MB", "--limit", "1")]
+)
+def test_a_run_without_a_slowdown_says_none(
+    small: Path, weft: Weft, words: tuple[str, ...]
+) -> None:
+    """A burst that links send at once is not infinitely fast, nor is what has not come."""
+    run = ("testbed", "run", small, "--workload", *words)
+    assert json.loads(weft(*run, "--json").stdout)["slowdown"] is None
+    text = weft(*run).stdout
+    assert "lower bound" in text
+    assert "slowdown" not in text
+
+
+@needs_bed
 def test_one_run_at_a_time_has_a_standing_bed(small: Path, weft: Weft) -> None:
     """Two would load rules over each other's, and count each other's bytes."""
     words = ("testbed", "run", small, "--workload", "all-to-all:size=50MB")

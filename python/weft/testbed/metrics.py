@@ -32,7 +32,8 @@ def summary(cluster: Cluster, found: Mapping[str, Any]) -> dict[str, Any]:
         "wrong_bytes": sum(host["wrong_bytes"] + host["overlapping_bytes"] for host in hosts),
         "completion_s": completion,
         "bound_s": bound,
-        "slowdown": completion / bound if bound else 0.0,
+        # What idle links send at once has no bound, and what has not come is not over.
+        "slowdown": completion / bound if bound and found["complete"] else None,
         "fct_mean_s": statistics.fmean(times) if times else 0.0,
         "fct_p50_s": _rank(times, 0.5),
         "fct_p99_s": _rank(times, 0.99),

@@ -14,8 +14,8 @@ def run(row: Mapping[str, Any]) -> str:
     lines = [
         f"{row['scheme']}, seed {row['seed']}: {row['messages']} messages, "
         f"{row['payload_bytes'] / 1e6:.1f} MB" + ("" if row["complete"] else ", INCOMPLETE"),
-        f"  completion  {row['completion_s']:.3f} s, lower bound {row['bound_s']:.3f} s, "
-        f"slowdown {row['slowdown']:.3f}",
+        f"  completion  {row['completion_s']:.3f} s, lower bound {row['bound_s']:.3f} s"
+        + (f", slowdown {row['slowdown']:.3f}" if row["slowdown"] is not None else ""),
         f"  flows       mean {row['fct_mean_s']:.3f} s, median {row['fct_p50_s']:.3f} s, "
         f"slowest {row['fct_max_s']:.3f} s",
         f"  packets     {row['packets']}, {row['drops']} dropped, "
