@@ -89,6 +89,26 @@ def test_ports_lead_where_the_table_says(small: Path, protocol: str, seed: int) 
 
 
 @needs_bed
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+def test_links_of_a_bundle_are_told_apart(small: Path, protocol: str) -> None:
+    """Though answers go back over whichever the hash takes."""
+    small.write_text(CLUSTER.replace("spines = 4", "spines = 2\nlinks_per_pair = 2"))
+    found = asked(small, ["discover"], protocol=protocol, sysctls=UNLIMITED)
+    assert found["misled"] == []
+    assert found["uplinks"] == [[0, 1, 2, 3]]
+
+
+def test_who_has_bundles_is_told_what_switches_need(small: Path) -> None:
+    """Which link of one it was, Linux says only if it is told to."""
+    assert named.doubt(clusters.read(small)) is None
+    small.write_text(CLUSTER.replace("spines = 4", "spines = 2\nlinks_per_pair = 2"))
+    said = named.doubt(clusters.read(small))
+    assert said is not None
+    assert said.startswith("leaf-0 to spine-0: ")
+    assert "icmp_errors_use_inbound_ifaddr=1" in said
+
+
+@needs_bed
 @pytest.mark.slow
 def test_the_limit_of_linux_and_one_of_ten_a_second_cost_time_only(small: Path) -> None:
     """All is found, if later; nothing is taken for silent."""

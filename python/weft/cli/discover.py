@@ -193,6 +193,7 @@ def discover(
     """
     from weft.cli.terminal import note
     from weft.discover import everywhere, local, peers, show
+    from weft.discover import named as names
     from weft.discover import table as tables
     from weft.errors import ExperimentError
 
@@ -234,6 +235,10 @@ def discover(
         of_hosts = everywhere.surveys(named, who, protocol, port, rules, needs)
         found, failed = everywhere.run(cluster, over, of_hosts, output, fresh, tell)
         sources = [one.source for _, one in of_hosts]
+    # A test bed's switches do.
+    doubt = names.doubt(named) if named is not None and over != everywhere.TESTBED else None
+    if doubt is not None:
+        note(f"weft: {doubt}")
     if report:
         _report(cluster, named, found, job, scheme, json)
     elif json:

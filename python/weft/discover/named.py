@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weft import _native
 from weft import cluster as clusters
-from weft.cluster import Cluster, Host
+from weft.cluster import Cluster, Host, Switch
 from weft.discover.table import Table
 
 
@@ -82,6 +82,20 @@ def pods_differ(cluster: Cluster, src: Host, dst: Host) -> bool:
     """Whether hosts are in different pods."""
     pods = [cluster.switches[host.leaf].pod for host in (src, dst)]
     return pods[0] != pods[1]
+
+
+def doubt(cluster: Cluster) -> str | None:
+    """What to mind of the paths of a cluster: members of bundles, if it has some."""
+    bundles = (link for link in cluster.links if link.member > 0)
+    link = next((one for one in bundles if isinstance(cluster.by_node[one.lower], Switch)), None)
+    if link is None:
+        return None
+    lower, upper = (cluster.by_node[node].name for node in (link.lower, link.upper))
+    return (
+        f"{lower} to {upper}: which link of a bundle a port takes is right only if switches answer "
+        "from the link over which they are asked; Linux (SONiC, Cumulus) answers from any: "
+        "set net.ipv4.icmp_errors_use_inbound_ifaddr=1 at switches"
+    )
 
 
 def _between(cluster: Cluster, link: clusters.Link) -> Sequence[clusters.Link]:

@@ -200,6 +200,8 @@ def kernel(seed: int, number: int, is_switch: bool) -> dict[str, Any]:
         values |= {
             f"net/ipv4/conf/{which}/ignore_routes_with_linkdown": 1 for which in ("all", "default")
         }
+        # Else answers to probes name the link of a bundle over which they leave themselves.
+        values |= {"net/ipv4/icmp_errors_use_inbound_ifaddr": 1}
         values |= hashing(seed, number)
     return values
 
