@@ -339,8 +339,36 @@ def test_connections_are_read_as_the_kernel_writes_them() -> None:
 
 def found_by(survey: Survey, done: bool) -> dict[str, Any]:
     """As the native core tells of a survey."""
-    target = {"address": survey.targets[0], "done": done}
-    return {"address": survey.source, "seconds": 1.0, "probes": 3, "targets": [target]}
+    found = _table()["sources"][0]
+    target = {**found["targets"][0], "address": survey.targets[0], "done": done}
+    return {**found, "address": survey.source, "targets": [target]}
+
+
+def test_hosts_that_write_one_file_keep_what_others_have_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each has read it before the other has written; `fresh` forgets only what was there before."""
+    path = tmp_path / "paths.json"
+    one, other, third = (Survey(f"10.0.0.{n}", ["10.1.0.2"], "udp", 4791) for n in (2, 3, 4))
+
+    def sources(fresh: bool) -> list[str]:
+        def look(survey: Survey, _: Any, keep: Any) -> dict[str, Any]:
+            if survey is one:
+                assert keep(found_by(one, done=False))
+                local.run([other], path, fresh=False, tell=lambda _: None)
+            return found_by(survey, done=True)
+
+        monkeypatch.setattr(survey, "run", look)
+        found = local.run([one], path, fresh, tell=lambda _: None)
+        assert found["sources"][0]["targets"][0]["done"]
+        kept = json.loads(path.read_text())["sources"]
+        assert all(target["done"] for source in kept for target in source["targets"])
+        return sorted(source["address"] for source in kept)
+
+    assert sources(fresh=False) == ["10.0.0.2", "10.0.0.3"]
+    local.run([third], path, fresh=False, tell=lambda _: None)
+    assert sources(fresh=False) == ["10.0.0.2", "10.0.0.3", "10.0.0.4"]
+    assert sources(fresh=True) == ["10.0.0.2", "10.0.0.3"]
 
 
 def test_addresses_of_a_machine_look_side_by_side(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -92,6 +92,23 @@ def writing(path: Path) -> Iterator[None]:
         number = re.search(r"\(os error (\d+)\)", str(error))
         why = os.strerror(int(number[1])) if number else " ".join(str(error).split())
         raise DiskError(int(number[1]) if number else None, why, str(path)) from error
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[None]:
+    """While no other command reads or writes what several write together in a directory.
+
+    The lock is on the directory itself. Where there is none yet, or the file system knows no
+    locks, nobody waits.
+    """
+    import fcntl
+
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(directory, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -45,10 +45,11 @@ def remove(directory: Path) -> bool:
 def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
     """Write the report, and plots in these formats; say so on standard error unless `quiet`."""
     from weft.cli.terminal import note
+    from weft.errors import alone
     from weft.report import html
-    from weft.study import store, study
+    from weft.study import study
 
-    with store.alone(directory):
+    with alone(directory):
         results = study.load(directory)
         if not quiet:
             note("drawing plots and the report" if formats else "writing the report")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weft._types import RunSpec, Verdict
 from weft.cli import report, terminal
 from weft.cli.terminal import note
-from weft.errors import ExperimentError, OutsideError
+from weft.errors import ExperimentError, OutsideError, alone
 from weft.report import summary
 from weft.study import check as checks
 from weft.study import progress, store, study, sweep
@@ -86,7 +86,7 @@ def simulate(experiments: Sequence[Experiment], options: Options) -> int:
     whole = study.of(experiments, _command())
     kept = _store(whole, options)
     if options.output is not None:
-        with store.alone(options.output):
+        with alone(options.output):
             if not (options.output / store.RUNS).exists():
                 # Should it not end well: what began here, for who wants to go on.
                 whole.save(options.output)
@@ -197,7 +197,7 @@ def _show_tables(
     listed = whole.listed(kept)
     _print_warnings(listed, kept, shown)
     if not interrupted and options.output and listed:
-        with store.alone(options.output):
+        with alone(options.output):
             _save(whole, listed, kept, options.output, options)
     elif whole.stalled and options.output:
         if (options.output / store.RUNS).exists():

@@ -36,11 +36,15 @@ def run(
     known = [tables.only(before, survey.source) if before else None for survey in wanted]
     lock, stop = threading.Lock(), threading.Event()
 
+    anew = fresh
+
     def put(source: dict[str, Any]) -> None:
+        nonlocal anew
         with lock:
             tables.put(found, source)
             if path is not None:
-                tables.write(found, path)
+                tables.keep(found, source, path, anew)
+                anew = False
 
     def one(survey: Survey, known: Table | None) -> None:
         def keep(source: dict[str, Any]) -> bool:

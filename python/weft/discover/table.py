@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft import _native
-from weft.errors import ExperimentError, replace_text, writing
+from weft.errors import ExperimentError, alone, replace_text, writing
 
 Table = dict[str, Any]
 
@@ -112,6 +112,20 @@ def put(table: Table, source: Mapping[str, Any]) -> None:
             sources[place] = {**source, "targets": [*kept, *source["targets"]]}
             return
     sources.append(dict(source))
+
+
+def keep(table: Table, source: Mapping[str, Any], path: Path, anew: bool) -> None:
+    """Put what a host has found into a file, beside what other hosts have put there meanwhile.
+
+    Of `table` only the traffic is asked for; `anew`: whatever the file has goes.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with alone(path.parent):
+        traffic = table["protocol"], table["port"]
+        kept = new(*traffic) if anew else of_traffic(path, *traffic)
+        put(kept, source)
+        write(kept, path)
 
 
 def only(table: Table, source: str) -> Table:

@@ -16,7 +16,6 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
@@ -315,23 +314,6 @@ def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
             parts.append(own.select(*whose, pl.all()))
         if parts:
             yield pl.concat(parts, how="diagonal_relaxed")
-
-
-@contextmanager
-def alone(directory: Path) -> Iterator[None]:
-    """While no other command reads or writes the study and the tables of a results directory.
-
-    The lock is on the directory itself. Where there is none yet, or the file system knows no
-    locks, nobody waits.
-    """
-    import fcntl
-
-    with ExitStack() as stack:
-        with suppress(OSError):
-            descriptor = os.open(directory, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
 
 
 def assemble(directory: Path, listed: Listed, store: Store) -> None:
