@@ -121,17 +121,21 @@ def test_the_limit_of_linux_and_one_of_ten_a_second_cost_time_only(small: Path) 
 
 @needs_bed
 @needs_nft
-def test_a_spine_that_never_answers_is_found_by_the_others(small: Path) -> None:
-    """Its ports are those of which nobody answers, though the next switch does."""
+@pytest.mark.parametrize(("by_link", "hops"), [(0, 1), (1, 3)])
+def test_a_spine_that_never_answers_is_found_by_the_others(
+    small: Path, by_link: int, hops: int
+) -> None:
+    """By the link over which the next switch is asked, or as the one that nobody else is."""
     rules = (
         "table ip mute { chain out { type filter hook output priority 0;\n"
         "icmp type time-exceeded drop\n}\n}"
     )
-    found = asked(small, ["discover"], nft={"spine-2": rules}, sysctls=UNLIMITED)
+    sysctls = UNLIMITED | {"net/ipv4/icmp_errors_use_inbound_ifaddr": by_link}
+    found = asked(small, ["discover"], nft={"spine-2": rules}, sysctls=sysctls)
     assert (found["misled"], found["uplinks"]) == ([], [[0, 1, 2, 3]])
     paths = [path for to in targets(found["tables"][0]) for path in to["paths"]]
-    silent = [path for path in paths if len(path["hops"]) == 1]
-    assert len(silent) == 2
+    silent = [path for path in paths if path["hops"][1:2] in ([], [None])]
+    assert [len(path["hops"]) for path in silent] == [hops, hops]
     assert all(path["ports"] for path in silent)
 
 
