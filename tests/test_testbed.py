@@ -383,7 +383,21 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
     finally:
         say("down", small)
     assert not list(system.NAMES.glob(f"{prefix}*"))
+    assert not list(bed.STATES.glob(f"{prefix}*"))
     assert bed.standing(small) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cluster": {}}', '{"cluster": 5}'])
+def test_a_state_of_another_version_is_told_in_one_line(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """And how to be rid of what stands."""
+    monkeypatch.setattr(bed, "STATES", tmp_path)
+    prefix = bed.prefix_of(small)
+    (tmp_path / f"{prefix}bed.json").write_text(text)
+    says = f"{prefix}bed.json: not as this version of weft writes it; remove it, .*{prefix}"
+    with pytest.raises(ExperimentError, match=says):
+        bed.standing(small)
 
 
 @needs_bed

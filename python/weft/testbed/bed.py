@@ -113,16 +113,23 @@ def _state(path: Path) -> Path:
     return STATES / f"{prefix_of(path)}bed.json"
 
 
+def _lock(path: Path) -> Path:
+    return STATES / f"{prefix_of(path)}lock"
+
+
 def standing(path: Path) -> tuple[Bed, dict[str, Any]] | None:
     """The bed that `up` made of a file, and what its state file says."""
     try:
         state = json.loads(_state(path).read_text())
+        cluster = clusters.from_json(state["cluster"], str(_state(path)))
+        return Bed(cluster, state["prefix"], state["rules"]), state
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise ExperimentError(f"{_state(path)}: {error}; remove it") from None
-    cluster = clusters.from_json(state["cluster"], str(_state(path)))
-    return Bed(cluster, state["prefix"], state["rules"]), state
+    except (OSError, ValueError, KeyError, TypeError, ExperimentError):
+        raise ExperimentError(
+            f"{_state(path)}: not as this version of weft writes it; remove it, and by ip netns "
+            f"delete what begins with {prefix_of(path)}"
+        ) from None
 
 
 @contextmanager
@@ -135,7 +142,7 @@ def held(path: Path) -> Iterator[None]:
     import fcntl
 
     STATES.mkdir(parents=True, exist_ok=True)
-    with (STATES / f"{prefix_of(path)}lock").open("w") as file:
+    with _lock(path).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -170,4 +177,5 @@ def remove_state(path: Path) -> None:
     """Remove what was written down."""
     for kept in (folder_of(path), STATES / f"{prefix_of(path)}rules"):
         shutil.rmtree(kept, ignore_errors=True)
-    _state(path).unlink(missing_ok=True)
+    for file in (_state(path), _lock(path)):
+        file.unlink(missing_ok=True)
