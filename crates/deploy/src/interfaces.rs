@@ -1,7 +1,7 @@
 //! The interfaces of this machine, and which of them are meant.
 
 use crate::DeployError;
-use nix::ifaddrs::getifaddrs;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -42,12 +42,21 @@ pub(crate) fn of_this_machine() -> Result<Vec<Interface>, DeployError> {
     let rows = getifaddrs().map_err(|error| {
         DeployError(format!("interfaces: the kernel does not list them: {error}; look at ip addr"))
     })?;
+    let mut found = by_name(rows);
+    for one in &mut found {
+        look_up(one, Path::new("/sys/class/net"));
+    }
+    Ok(found)
+}
+
+/// The interfaces whose addresses these are.
+fn by_name(rows: impl Iterator<Item = InterfaceAddress>) -> Vec<Interface> {
     let mut found: Vec<Interface> = Vec::new();
     for row in rows {
-        let known = found.iter().position(|one| one.name == row.interface_name);
-        let at = known.unwrap_or_else(|| {
-            let name = row.interface_name.clone();
-            found.push(Interface { name, ..Interface::default() });
+        // An address may have a label of its own, as `eth0:1`, which is given for the name.
+        let name = row.interface_name.split(':').next().unwrap_or_default();
+        let at = found.iter().position(|one| one.name == name).unwrap_or_else(|| {
+            found.push(Interface { name: name.to_owned(), ..Interface::default() });
             found.len() - 1
         });
         let one = &mut found[at];
@@ -60,10 +69,7 @@ pub(crate) fn of_this_machine() -> Result<Vec<Interface>, DeployError> {
             one.mac = mac;
         }
     }
-    for one in &mut found {
-        look_up(one, Path::new("/sys/class/net"));
-    }
-    Ok(found)
+    found
 }
 
 /// Adds what sysfs says, if it is about this interface: a process that has moved into another
@@ -160,6 +166,7 @@ pub(crate) fn chosen<'a>(
 mod tests {
     use super::*;
     use crate::tests::sysfs;
+    use std::net::SocketAddrV4;
 
     #[test]
     fn the_pci_device_is_the_last_one_of_the_path() {
@@ -181,6 +188,25 @@ mod tests {
         let mut other = Interface { name: "eth0".into(), ..Interface::default() };
         look_up(&mut other, &sys.join("net"));
         assert_eq!(other.speed_mbps, None);
+    }
+
+    /// `ip addr add 10.0.0.3/24 dev eth0 label eth0:1` makes no second NIC.
+    #[test]
+    fn labels_of_addresses_are_no_interfaces() {
+        let row = |name: &str, last: u8| InterfaceAddress {
+            interface_name: name.to_owned(),
+            flags: InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING,
+            address: Some(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 0).into()),
+            netmask: None,
+            broadcast: None,
+            destination: None,
+        };
+        let rows = [row("eth0", 2), row("eth1", 4), row("eth0:1", 3), row("eth2:vip", 5)];
+        let found = by_name(rows.into_iter());
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["eth0", "eth1", "eth2"]);
+        let both = [2, 3].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        assert_eq!((&found[0].addresses[..], found[0].is_up), (&both[..], true));
     }
 
     #[test]
