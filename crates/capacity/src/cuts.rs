@@ -191,10 +191,9 @@ impl Terminal {
         };
         let outside = (0..shape.leaves).filter(|leaf| !self.leaves.contains(leaf));
         let wanted: Vec<_> = outside.map(|leaf| (leaf, wanted(leaf))).filter(|w| w.1 > 0).collect();
-        let sum = |others: &mut dyn Iterator<Item = u128>| others.sum::<u128>();
         let mut least = Proof {
             capacity: self.own(shape).map(|edge| u128::from(network.capacity(edge))).sum(),
-            demand: sum(&mut wanted.iter().map(|(_, amount)| *amount)),
+            demand: wanted.iter().map(|(_, amount)| *amount).sum(),
         };
         let mut found = None;
         while least.demand > 0 {
@@ -204,7 +203,7 @@ impl Terminal {
             let crossing = wanted.iter().filter(|(leaf, _)| cut.others.contains(leaf));
             least = Proof {
                 capacity: cut.edges.iter().map(|edge| u128::from(network.capacity[*edge])).sum(),
-                demand: sum(&mut crossing.map(|(_, amount)| *amount)),
+                demand: crossing.map(|(_, amount)| *amount).sum(),
             };
             found = Some(cut);
         }
@@ -233,33 +232,21 @@ impl Terminal {
         let (source, sink) = (nodes.source(), nodes.source() + 1);
         let mut flow = FlowNetwork::new(sink + 1);
         let mut edges = Vec::new();
-        let others = || asked.iter().map(|(leaf, _)| *leaf);
-        let own = || self.leaves.iter().copied();
-        let (from, to): (Vec<_>, Vec<_>) = match self.sends {
-            true => (own().collect(), others().collect()),
-            false => (others().collect(), own().collect()),
-        };
-        for (edge, tail, head) in ways(shape, &nodes, &from, &to) {
+        let own: Vec<_> = self.leaves.iter().map(|leaf| (*leaf, UNLIMITED)).collect();
+        let (from, to) = if self.sends { (&own[..], asked) } else { (asked, &own[..]) };
+        for (leaf, amount) in from {
+            flow.link(source, nodes.leaf(*leaf, false), *amount);
+        }
+        for (leaf, amount) in to {
+            flow.link(nodes.leaf(*leaf, true), sink, *amount);
+        }
+        for (edge, tail, head) in ways(shape, &nodes, from, to) {
             flow.link(tail, head, network.capacity(edge));
             edges.push((shape.edge(edge), tail, head));
         }
         for pod in 0..shape.pods {
             for mid in 0..shape.mids {
                 flow.link(nodes.mid(pod, mid, false), nodes.mid(pod, mid, true), UNLIMITED);
-            }
-        }
-        let outer =
-            |leaf: usize| if self.sends { nodes.leaf(leaf, true) } else { nodes.leaf(leaf, false) };
-        for leaf in own() {
-            match self.sends {
-                true => flow.link(source, nodes.leaf(leaf, false), UNLIMITED),
-                false => flow.link(nodes.leaf(leaf, true), sink, UNLIMITED),
-            }
-        }
-        for (leaf, amount) in asked {
-            match self.sends {
-                true => flow.link(outer(*leaf), sink, *amount),
-                false => flow.link(source, outer(*leaf), *amount),
             }
         }
         let all: u64 = asked.iter().map(|(_, amount)| amount).sum();
@@ -269,7 +256,8 @@ impl Terminal {
         let side = flow.source_side();
         edges.retain(|(_, tail, head)| side[*tail] && !side[*head]);
         // What a leaf is asked for crosses the cut where the leaf is on the far side.
-        let others = others().filter(|leaf| side[outer(*leaf)] != self.sends).collect();
+        let is_cut_off = |leaf: &usize| side[nodes.leaf(*leaf, self.sends)] != self.sends;
+        let others = asked.iter().map(|(leaf, _)| *leaf).filter(is_cut_off).collect();
         Some(Found { others, edges: edges.into_iter().map(|(edge, ..)| edge).collect() })
     }
 }
@@ -294,14 +282,19 @@ impl Nodes {
 }
 
 /// All edges between switches that are on a way from leaf to leaf, with their ends.
-fn ways(shape: Shape, nodes: &Nodes, from: &[usize], to: &[usize]) -> Vec<(Edge, usize, usize)> {
+fn ways(
+    shape: Shape,
+    nodes: &Nodes,
+    from: &[(usize, u64)],
+    to: &[(usize, u64)],
+) -> Vec<(Edge, usize, usize)> {
     let mut ways = Vec::new();
     for mid in 0..shape.mids {
         let at = |leaf, down| (nodes.leaf(leaf, down), nodes.mid(shape.pod(leaf), mid, down));
-        for leaf in from {
+        for (leaf, _) in from {
             ways.push((Edge::LeafUp(*leaf, mid), at(*leaf, false).0, at(*leaf, false).1));
         }
-        for leaf in to {
+        for (leaf, _) in to {
             ways.push((Edge::LeafDown(*leaf, mid), at(*leaf, true).1, at(*leaf, true).0));
         }
     }
