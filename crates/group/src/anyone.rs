@@ -1,9 +1,9 @@
 //! Receives from whoever sends first.
 //!
 //! Nothing is sent to somebody who does not wait for it, so who receives from anybody must learn who
-//! has something. It asks everybody once. Whoever has a message under way to it tells from then on
-//! how many of a tag it has sent; a message that was told of, and that no receive was begun for, is
-//! there to be taken.
+//! has something. It asks everybody once. Whoever has sent it a message tells from then on how many
+//! of a tag these were; a message that was told of, and that no receive was begun for, is there to
+//! be taken.
 
 use crate::item::Item;
 use crate::links::Links;
@@ -37,12 +37,14 @@ pub(crate) struct Anyone<R, T> {
 pub(crate) struct Told<R> {
     /// By peer and tag: messages that were sent.
     sent: BTreeMap<(u32, u32), u64>,
-    /// Those of which a peer has not been told the last.
-    untold: BTreeSet<(u32, u32)>,
+    /// By peer: tags of which it has not been told the last.
+    untold: BTreeMap<u32, BTreeSet<u32>>,
     /// Questions that may come.
     hearing: BTreeMap<u32, Note<R, 1>>,
     /// Who has asked; what it is being told.
     asked: BTreeMap<u32, Option<Count<R>>>,
+    /// Who cannot be told anything any more. Notes that were under way to them are kept.
+    gone: BTreeSet<u32>,
 }
 
 impl<R, T> Anyone<R, T> {
@@ -142,8 +144,8 @@ impl<R, T> Anyone<R, T> {
 
 impl<R> Default for Told<R> {
     fn default() -> Self {
-        let (sent, untold, hearing, asked) = Default::default();
-        Told { sent, untold, hearing, asked }
+        let (sent, untold, hearing, asked, gone) = Default::default();
+        Told { sent, untold, hearing, asked, gone }
     }
 }
 
@@ -151,10 +153,29 @@ impl<R> Told<R> {
     /// A message was posted.
     pub(crate) fn count(&mut self, to: u32, tag: u32) {
         *self.sent.entry((to, tag)).or_default() += 1;
-        self.untold.insert((to, tag));
+        if !self.gone.contains(&to) {
+            self.untold.entry(to).or_default().insert(tag);
+        }
     }
 
-    /// Tells a peer that messages are under way to, if it has asked; whether there was anything.
+    /// Peers that do not know of all that was sent to them. A short message is over before anybody
+    /// asks for it, so there may be nothing under way to them.
+    pub(crate) fn peers(&self) -> Vec<u32> {
+        self.untold.keys().copied().collect()
+    }
+
+    /// Whether somebody who has asked is still to be told.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.untold.keys().any(|peer| matches!(self.asked.get(peer), Some(None)))
+    }
+
+    /// A peer has ended.
+    pub(crate) fn give_up(&mut self, peer: u32) {
+        self.untold.remove(&peer);
+        self.gone.insert(peer);
+    }
+
+    /// Tells a peer of messages, if it has asked; whether there was anything.
     ///
     /// # Errors
     /// If a channel has failed, with what it says.
@@ -182,14 +203,17 @@ impl<R> Told<R> {
             return Ok(false);
         }
         *telling = None;
-        let next = self.untold.range((peer, 0)..=(peer, u32::MAX)).next().copied();
-        let Some(next) = next else { return Ok(false) };
+        let Some(tags) = self.untold.get_mut(&peer) else { return Ok(false) };
+        let Some(tag) = tags.first().copied() else { return Ok(false) };
         let mut text = [0; 12];
-        text[..4].copy_from_slice(&next.1.to_le_bytes());
-        text[4..].copy_from_slice(&self.sent.get(&next).copied().unwrap_or(0).to_le_bytes());
+        text[..4].copy_from_slice(&tag.to_le_bytes());
+        text[4..].copy_from_slice(&self.sent.get(&(peer, tag)).copied().unwrap_or(0).to_le_bytes());
         *telling = Note::say(links, (peer, TOLD), text)?;
         if telling.is_some() {
-            self.untold.remove(&next);
+            tags.remove(&tag);
+            if tags.is_empty() {
+                self.untold.remove(&peer);
+            }
         }
         Ok(telling.is_some())
     }

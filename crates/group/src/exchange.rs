@@ -148,8 +148,13 @@ impl<R, T> Exchange<R, T> {
             move |why| GroupError::Peer { operation, peer, why }
         };
         let mut moved = false;
-        for peer in self.sends_to() {
-            moved |= self.told.advance(peer, links).map_err(failed(peer, false))?;
+        for peer in self.told.peers() {
+            match self.told.advance(peer, links) {
+                Ok(told) => moved |= told,
+                Err(why) if self.sends_to(peer) => return Err(failed(peer, false)(why)),
+                // All that it was sent has been taken, and it has ended: no failure of this rank.
+                Err(_) => self.told.give_up(peer),
+            }
         }
         moved |= self.anyone.advance(links).map_err(|(peer, why)| failed(peer, true)(why))?;
         while let Some((peer, tag, item)) = self.anyone.next() {
@@ -175,10 +180,9 @@ impl<R, T> Exchange<R, T> {
         Ok(moved)
     }
 
-    /// Peers that messages are under way to.
-    fn sends_to(&self) -> Vec<u32> {
-        let plain = self.plain.keys().filter(|(_, comes)| !comes).map(|(peer, _)| *peer);
-        plain.chain(self.outgoing.keys().copied()).collect()
+    /// Whether messages are under way to a peer.
+    fn sends_to(&self, peer: u32) -> bool {
+        self.plain.contains_key(&(peer, false)) || self.outgoing.contains_key(&peer)
     }
 
     /// All that is under way.
@@ -217,8 +221,8 @@ impl<R, T> Exchange<R, T> {
         plain.chain(incoming).chain(outgoing).chain(anyone)
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is under way, and nobody waits to be told of anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.items().next().is_none()
+        self.items().next().is_none() && !self.told.is_behind()
     }
 }

@@ -118,9 +118,9 @@ fn tags_that_cross_do_not_wait_for_each_other() {
 
 /// Sends to rank 0, and as many receives of it from anybody; the first number of a message says who
 /// has sent it.
-fn from_anybody(sends: &[(u32, u32)], named: &[bool], draw: &mut Draw) {
+fn from_anybody(sends: &[(u32, u32)], named: &[bool], is_eager: bool, draw: &mut Draw) {
     const RANKS: u32 = 3;
-    let network = Network::default();
+    let network = Network::eager(is_eager);
     let most = 1 + draw.below(4);
     // Each in memory of its own: what borrows one buffer says nothing of the others.
     let mut out: Vec<Vec<u8>> =
@@ -181,7 +181,8 @@ trials! {
     fn whoever_sends_is_received_from(
         seed in any::<u64>(),
         sends in prop::collection::vec((1..3u32, prop::sample::select(vec![0u32, 5])), 1..40),
+        is_eager in any::<bool>(),
     ) {
-        from_anybody(&sends, &[false], &mut Draw(seed));
+        from_anybody(&sends, &[false], is_eager, &mut Draw(seed));
     }
 }

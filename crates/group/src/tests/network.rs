@@ -6,11 +6,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Posted {
     start: *mut u8,
     len: usize,
     number: usize,
+    /// What is sent, where the network has taken it already.
+    taken: Option<Vec<u8>>,
 }
 
 /// A message that was delivered: from, to, bytes.
@@ -23,6 +25,8 @@ struct State {
     /// Bytes that came, by request.
     done: Vec<Option<usize>>,
     log: Vec<Message>,
+    /// Whether what is sent is over at once, whoever receives it when, as short messages are over TCP.
+    is_eager: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -47,6 +51,9 @@ impl Draw {
 }
 
 impl Network {
+    pub(super) fn eager(is_eager: bool) -> Network {
+        Network(Rc::new(RefCell::new(State { is_eager, ..State::default() })))
+    }
     pub(super) fn port(&self, rank: u32, most: usize) -> Port {
         Port { network: self.clone(), rank, most }
     }
@@ -74,10 +81,11 @@ impl Network {
         let (sent, taken) = (ends[0].pop_front(), ends[1].pop_front());
         let (sent, taken) = (sent.expect("not empty"), taken.expect("not empty"));
         let bytes = sent.len.min(taken.len);
+        let start = sent.taken.as_ref().map_or(sent.start.cast_const(), |bytes| bytes.as_ptr());
         #[expect(unsafe_code, reason = "plays the network card")]
         // SAFETY: both ends' memory belongs to runs that are still there.
         unsafe {
-            std::ptr::copy_nonoverlapping(sent.start, taken.start, bytes);
+            std::ptr::copy_nonoverlapping(start, taken.start, bytes);
         }
         state.done[sent.number] = Some(sent.len);
         state.done[taken.number] = Some(sent.len);
@@ -96,12 +104,16 @@ impl Port {
     ) -> Option<usize> {
         let mut state = self.network.0.borrow_mut();
         let number = state.done.len();
+        let is_taken = state.is_eager && end == 0;
         let queue = &mut state.channels.entry(key).or_default()[end];
         if queue.len() >= self.most {
             return None;
         }
-        queue.push_back(Posted { start, len, number });
-        state.done.push(None);
+        #[expect(unsafe_code, reason = "plays the network card")]
+        // SAFETY: as in `deliver`.
+        let bytes = is_taken.then(|| unsafe { std::slice::from_raw_parts(start, len) }.to_vec());
+        queue.push_back(Posted { start, len, number, taken: bytes });
+        state.done.push(is_taken.then_some(len));
         Some(number)
     }
 }
