@@ -212,6 +212,42 @@ def all_to_all(world: World) -> None:
 
 
 @case
+def what_is_written_where_something_is_read(world: World) -> None:
+    """Elsewhere than in place: each rank reads what was there when the operation began."""
+    ranks, after = range(world.size), (world.rank + 1) % world.size
+    for length in [3, 200_000]:
+        of = [
+            torch.stack([torch.full((length,), float(10 * one + other)) for other in ranks])
+            for one in ranks
+        ]
+        mine = torch.stack([rows[world.rank] for rows in of])
+        # Into the part of another rank, and over two parts.
+        for start in (after * length, length // 2):
+            whole = of[world.rank].flatten().clone()
+            out = whole[start : start + length]
+            dist.reduce_scatter_tensor(out, whole)
+            same(out, mine.sum(0))
+        rows = list(of[world.rank].clone())
+        dist.reduce_scatter(rows[after], rows)
+        same(rows[after], mine.sum(0))
+        whole = of[world.rank].clone()
+        dist.all_to_all_single(whole, whole)
+        same(whole, mine)
+        rows = list(of[world.rank].clone())
+        dist.all_to_all(rows[::-1], rows)
+        same(torch.stack(rows[::-1]), mine)
+        rows = list(of[0].clone())
+        out = rows[after]
+        dist.scatter(out, rows if world.rank == 0 else None)
+        same(out, of[0][world.rank])
+        whole = of[world.rank].flatten().clone()
+        given = whole[length // 2 : length // 2 + length]
+        wanted = [one.flatten()[length // 2 : length // 2 + length] for one in of]
+        dist.all_gather_into_tensor(whole, given)
+        same(whole, torch.cat(wanted))
+
+
+@case
 def gather_and_scatter(world: World) -> None:
     """From and to every root."""
     for root in range(world.size):
@@ -548,6 +584,25 @@ def from_anybody(world: World) -> None:
             heard.append((source, int(tensor[1])))
         for rank in range(1, world.size):
             assert [part for source, part in heard if source == rank] == [0, 1, 2, 3], heard
+
+
+@case
+def from_anybody_what_was_sent_before(world: World) -> None:
+    """A short send is over when the system has it, before anybody asks who sends."""
+    if world.rank:
+        for part in range(3):
+            dist.send(torch.tensor([float(world.rank), float(part)]), 0)
+    dist.barrier(world.gloo)
+    if world.rank == 0:
+        tensor = torch.empty(2)
+        dist.recv(tensor, 1)
+        heard = [tensor.tolist()]
+        # What is left.
+        for _ in range(3 * (world.size - 1) - 1):
+            assert dist.recv(tensor) == tensor[0]
+            heard.append(tensor.tolist())
+        for rank in range(1, world.size):
+            assert [part for source, part in heard if source == rank] == [0, 1, 2], heard
 
 
 @case

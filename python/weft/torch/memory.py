@@ -67,6 +67,35 @@ class Tensors:
         """Take a tensor that is written; of one that is read first, say so."""
         return self._take(tensor, [self.before, self.after] if also_read else [self.after])
 
+    def apart(self, inputs: list[Span], outputs: list[Span], rank: int) -> list[Span]:
+        """Have what would be written over before it is read copied as the operation begins.
+
+        What a rank gives itself may be where it takes it: that is how operations are done in place.
+        """
+        if (
+            not inputs
+            or not outputs
+            or _end(inputs) <= min(outputs)
+            or _end(outputs) <= min(inputs)
+        ):
+            return inputs
+        given, taken = (rank if len(spans) > 1 else 0 for spans in (inputs, outputs))
+        is_in_place = inputs[given : given + 1] == outputs[taken : taken + 1]
+        found = []
+        for number, span in enumerate(inputs):
+            others = list(outputs)
+            if is_in_place and number == given:
+                del others[taken : taken + 1]
+            found.append(self._copied(span) if any(_meet(span, one) for one in others) else span)
+        return found
+
+    def _copied(self, span: Span) -> Span:
+        start, size = span
+        room = torch.empty(size, dtype=torch.uint8)
+        self.kept.append(room)
+        self.before.append((start, room.data_ptr(), 1, [size], [1]))
+        return room.data_ptr(), size
+
     def _take(self, tensor: Any, copies: list[list[Strided]]) -> Span:
         self.kept.append(self._checked(tensor))
         start, size = tensor.data_ptr(), tensor.element_size()
@@ -87,6 +116,16 @@ class Tensors:
             raise TypeError(f"weft: tensors of one operation must be of one type, not {both}")
         self._dtype = tensor.dtype
         return tensor
+
+
+def _end(spans: list[Span]) -> Span:
+    """The first address behind all of them, as a part of no length."""
+    return max(start + size for start, size in spans), 0
+
+
+def _meet(one: Span, other: Span) -> bool:
+    """Whether two parts of memory have a byte in common."""
+    return max(one[0], other[0]) < min(sum(one), sum(other))
 
 
 def parts(span: Span, ranks: int, what: str) -> list[Span]:

@@ -329,6 +329,7 @@ class _Calls:
         """Begin one."""
         if not 0 <= tag <= _MOST_TAG:
             raise ValueError(f"weft: {operation}: tag {tag}: use 0 to {_MOST_TAG}")
+        inputs = use.apart(inputs, outputs, self._of._rank)
         how = (self._asked.reduction, inputs, outputs, use.kept, peer, tag, self._asked.limit_s)
         try:
             pending = self._of._joined.submit(operation, kind, *how, use.before, use.after)
