@@ -313,3 +313,20 @@ def test_the_old_name_of_repair_has_a_hint(weft: Weft) -> None:
     done = weft("testbed", "fail", "none.toml", "leaf-0:spine-1", "--mend")
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == "hint: --mend is now called --repair"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bench-net", "--wait"),
+        ("top", "--interval"),
+        ("discover", "--timeout"),
+        ("discover", "--rate"),
+    ],
+)
+def test_what_is_no_number_is_in_no_range(weft: Weft, words: tuple[str, str]) -> None:
+    """A range compares it with its ends, and neither comparison holds."""
+    command, option = words
+    done = weft(command, option, "nan")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: Invalid value for '{option}': nan is no number; see")

@@ -111,7 +111,14 @@ def bench_net(
         ),
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0.1, max=3600, metavar="S", help="Seconds to wait for all ranks.")
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600,
+            metavar="S",
+            help="Seconds to wait for all ranks.",
+            callback=command.number,
+        ),
     ] = 60,
     verbose: Annotated[
         bool,

@@ -93,12 +93,18 @@ def discover(
             max=10000,
             metavar="N",
             help="Probes a second at most; of a cluster those of all hosts of a leaf that look.",
+            callback=options.number,
         ),
     ] = 100,
     time_out: Annotated[
         float,
         typer.Option(
-            "--timeout", min=0.01, max=0.8, metavar="SECONDS", help="Wait so long for an answer."
+            "--timeout",
+            min=0.01,
+            max=0.8,
+            metavar="SECONDS",
+            help="Wait so long for an answer.",
+            callback=options.number,
         ),
     ] = 0.4,
     seed: Annotated[

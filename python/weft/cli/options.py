@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -282,6 +283,13 @@ def require(context: typer.Context, word: str, other: str) -> None:
         from weft import ExperimentError
 
         raise ExperimentError(f"{word}: does nothing without {other}; add it, or leave {word} out")
+
+
+def number(value: float | None) -> float | None:
+    """Refuse what is no number: it is in no range, and in every one that is asked for its ends."""
+    if value is not None and math.isnan(value):
+        raise typer.BadParameter(f"{value} is no number")
+    return value
 
 
 def names(option: str, text: str | None) -> list[str] | None:

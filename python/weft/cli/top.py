@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from weft.cli import options
+
 
 def top(
     sources: Annotated[
@@ -17,7 +19,14 @@ def top(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(min=0.1, max=3600, metavar="S", help="Seconds between two looks.")
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600,
+            metavar="S",
+            help="Seconds between two looks.",
+            callback=options.number,
+        ),
     ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look for one interval, then end.")] = False,
     json: Annotated[
