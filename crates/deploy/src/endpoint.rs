@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use weft_balance::scheme::SchemeInfo;
 use weft_comm::{Backend, EndpointConfig, PathPlan, SharedPorts};
 use weft_config::cluster::{Cluster, Discovered, Host, Protocol, discovered};
 use weft_config::paths_file::PathsFile;
@@ -106,6 +107,8 @@ fn unplanned(
     warnings: &mut Vec<String>,
 ) -> Result<(String, Vec<Device>), DeployError> {
     if let Some(scheme) = given.scheme.as_deref().filter(|name| *name != scheme::UNPLANNED) {
+        SchemeInfo::find(scheme)
+            .map_err(|error| DeployError(format!("WEFT_SCHEME: {}", error.what)))?;
         return Err(DeployError(format!(
             "WEFT_SCHEME: {scheme} needs to know the fabric; set WEFT_CONFIG to a CLUSTER.toml, or \
              use {}",

@@ -153,10 +153,13 @@ pub(crate) fn chosen<'a>(
     });
     if found.is_empty() {
         let known: Vec<&str> = usable().map(|one| one.name.as_str()).collect();
-        let known = known.join(", ");
+        let known = match known.is_empty() {
+            true => "none is; look at ip addr".to_owned(),
+            false => format!("there are {}", known.join(", ")),
+        };
         let text = ifname.unwrap_or_default();
         return Err(DeployError(format!(
-            "WEFT_IFNAME: {text:?}: no interface that is up and has an IPv4 address; there are {known}"
+            "WEFT_IFNAME: {text:?}: no interface that is up and has an IPv4 address; {known}"
         )));
     }
     Ok(found)

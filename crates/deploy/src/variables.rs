@@ -234,8 +234,15 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
     let path_time_out = get("WEFT_PATH_TIMEOUT").span(Duration::from_secs(1))?;
     let give_up = get("WEFT_GIVE_UP").span(Duration::from_secs(30))?;
     if give_up < path_time_out {
-        let what = "shorter than WEFT_PATH_TIMEOUT; no second path would be tried, use more";
-        return Err(get("WEFT_GIVE_UP").wrong(what));
+        let (given, why) = (get("WEFT_GIVE_UP"), "no second path would be tried");
+        // What the user has set is named.
+        return Err(match given.text {
+            Some(_) => given.wrong(&format!("shorter than WEFT_PATH_TIMEOUT; {why}, use more")),
+            None => get("WEFT_PATH_TIMEOUT").wrong(&format!(
+                "longer than WEFT_GIVE_UP, which is {}s unless set; {why}, use less, or set both",
+                give_up.as_secs()
+            )),
+        });
     }
     Ok(Given {
         configs: get("WEFT_CONFIG").files(),

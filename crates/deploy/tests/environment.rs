@@ -386,6 +386,9 @@ fn without_a_file_interfaces_are_chosen_as_nccl_does() {
     }
     let error = names("eth9", &all).unwrap_err();
     assert!(error.starts_with("WEFT_IFNAME: \"eth9\": no interface"), "{error}");
+    assert!(error.ends_with("; there are lo, docker0, eth0, eth01, ib0"), "{error}");
+    let error = names("eth9", &all[5..]).unwrap_err();
+    assert!(error.ends_with("; none is; look at ip addr"), "{error}");
     assert_eq!(names("", &all[..2]).unwrap(), ["docker0"]);
     // A node of Kubernetes, whose own network these are not.
     for name in ["cilium_host", "vxlan.calico", "tunl0", "ovn-k8s-mp0", "kube-bridge"] {
@@ -427,6 +430,7 @@ fn mistakes_are_told_in_one_line() {
         (&[config, ("WEFT_HOST", "h9")], "WEFT_HOST: \"h9\" is no host of"),
         (&[config, ("WEFT_HOST", "h0,0")], "WEFT_HOST: h0 is there twice"),
         (&[("WEFT_SCHEME", "ethereal")], "WEFT_SCHEME: ethereal needs to know the fabric"),
+        (&[("WEFT_SCHEME", "etherial")], "WEFT_SCHEME: unknown value \"etherial\""),
         (&[("WEFT_PATHS", "paths.json")], "WEFT_PATHS: paths of a cluster that is not known"),
         (&[("WEFT_SEED", "-1")], "WEFT_SEED: \"-1\": is no whole number"),
         (&[("WEFT_CONNECTIONS", "0")], "WEFT_CONNECTIONS: \"0\": is out of range; use 1 to 64"),
@@ -439,6 +443,10 @@ fn mistakes_are_told_in_one_line() {
         (&[("WEFT_PATHS_CHECK", "1us")], "WEFT_PATHS_CHECK: \"1us\": is no time from 1ms on"),
         (&[("WEFT_TCP_CONGESTION", "none")], "WEFT_TCP_CONGESTION: \"none\": No such file"),
         (&[("WEFT_GIVE_UP", "100ms")], "WEFT_GIVE_UP: \"100ms\": shorter than"),
+        (
+            &[("WEFT_PATH_TIMEOUT", "31s")],
+            "WEFT_PATH_TIMEOUT: \"31s\": longer than WEFT_GIVE_UP, which is 30s unless set",
+        ),
         (&[("WEFT_PROMETHEUS", "9400")], "WEFT_PROMETHEUS: \"9400\": is no address; write"),
         (&[("WEFT_RDMA_DEVICE", "mlx5_0:x")], "WEFT_RDMA_DEVICE: \"mlx5_0:x\": is no device"),
         (&[("WEFT_LOG", "loud")], "WEFT_LOG: \"loud\": is not known"),
