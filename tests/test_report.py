@@ -237,6 +237,70 @@ def test_names_of_many_bars_have_room(weft: Weft, small: Path, tmp_path: Path) -
         assert chromium.evaluate(OVERLAPS) == [drawn, 0]
 
 
+STRANGE = """
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 2
+[workload]
+pattern = "permutation"
+size = "64KB"
+[report]
+overview = ["max_qps", "switch_changes"]
+[sweep]
+"balance.scheme" = ["ecmp", "twill", "drill", "letflow", "ethereal"]
+failures = [
+    { name = "<!--<script>" },
+    { name = "dead", dead = { links = ["leaf-0 <-> spine-0"], kind = "down", detect = "1s" } },
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """An overview in a browser, with gaps where runs stalled and a case with a hostile name."""
+    folder = tmp_path_factory.mktemp("strange")
+    (folder / "strange.toml").write_text(STRANGE)
+    made = command("run", "strange.toml", "-q", "-o", "out")
+    done = subprocess.run(made, cwd=folder, capture_output=True, text=True, check=False)
+    assert "stalled" in done.stderr
+    with Browser(folder / "profile") as chromium:
+        chromium.open((folder / "out" / "report.html").as_uri())
+        chromium.wait_for("document.readyState === 'complete'")
+        yield chromium
+
+
+@browser
+def test_a_name_does_not_end_the_script(strange: Browser) -> None:
+    """Nor hide its end: without the script there are no figures."""
+    assert strange.evaluate("document.body.innerText").count("<!--<script>") > 0
+    count = "document.querySelectorAll('{}').length".format
+    assert strange.evaluate(count(".plot .svg-container")) == strange.evaluate(count(".plot")) > 0
+
+
+@browser
+@pytest.mark.parametrize("head", ["dead", "mean", "asks of switches"])
+def test_a_click_sorts_a_column(strange: Browser, head: str) -> None:
+    """Numbers among which some are missing, and words."""
+    shown = f"""(() => {{
+      const heads = [...document.querySelectorAll("thead th")];
+      const at = heads.findIndex((one) => one.textContent === {json.dumps(head)});
+      heads[at].querySelector("button").click();
+      return [...document.querySelector("tbody").rows].map((row) => row.cells[at].textContent);
+    }})()"""
+
+    def place(text: str) -> tuple[bool, float, str]:
+        known = re.fullmatch(r"[\d.]+", text)
+        return (known is None, float(text) if known else 0.0, text)
+
+    for down in (False, True):
+        cells = strange.evaluate(shown)
+        assert cells == sorted(cells, key=place, reverse=down)
+        assert len(set(cells)) > 2
+    assert ("\N{EN DASH}" in cells) == (head != "asks of switches")
+
+
 def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:
     """Notes may hold anything; the command and the code version make it repeatable."""
     from weft import code_version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import textwrap
 from collections.abc import Callable, Sequence
@@ -119,10 +120,10 @@ def _cells(row: Row, several: bool) -> list[Cell]:
     name = ", ".join([row["experiment"], *swept] if several or not swept else swept)
     difference, packets = row["difference_pct"], row["packet_cct_s"]
     return [
-        Cell(name, 0.0),
-        Cell(row["scheme"], 0.0),
+        Cell(name, None),
+        Cell(row["scheme"], None),
         Cell(str(row["seed"]), row["seed"]),
-        Cell(row["fidelity"], 0.0),
+        Cell(row["fidelity"], None),
         _cell(row["skipped_pct"], lambda share: f"{share:.0f} %"),
         _cell(row["cct_s"], format_time),
         _cell(packets, format_time),
@@ -134,7 +135,7 @@ def _cells(row: Row, several: bool) -> list[Cell]:
 
 
 def _cell(value: float | None, words: Callable[[float], str]) -> Cell:
-    return Cell(column_text.UNKNOWN, 0.0) if value is None else Cell(words(value), value)
+    return Cell(column_text.UNKNOWN, math.inf) if value is None else Cell(words(value), value)
 
 
 def _many(count: int, what: str) -> str:

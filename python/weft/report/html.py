@@ -115,8 +115,8 @@ def _page(results: Results, sections: list[Json], formats: Sequence[str], timeli
         has_jobs="collectives" in tables,
         has_timelines="nodes" in tables and timeline.written(results.runs, timelines),
         check=_check(results.check),
-        # "</script>" inside a string would end the script element.
-        figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
+        # In a string "</script>" would end the script element, and "<!--<script" hide its end.
+        figures_json=Markup(_compact(figures_json).replace("<", "\\u003c")),  # noqa: S704
         plotly=Markup(get_plotlyjs()),  # noqa: S704
     )
 

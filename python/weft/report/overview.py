@@ -131,7 +131,7 @@ def _most(column: str, rows: Sequence[Row]) -> Cell:
     """The largest value that some run tells; of words all that there are."""
     values = [row[column] for row in rows if row[column] is not None]
     if any(isinstance(value, str) for value in values):
-        return Cell(", ".join(dict.fromkeys(map(str, values))), 0.0)
+        return Cell(", ".join(dict.fromkeys(map(str, values))), None)
     if not values and rows:
         return Cell(column_text.UNKNOWN, math.inf)
     most = max(values, default=0.0)

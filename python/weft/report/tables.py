@@ -255,7 +255,7 @@ def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
     if over is None:
         return []
     value = rows[0]["best"]
-    return [Cell(text_of(value), magnitude(value) or 0.0)]
+    return [Cell(text_of(value), magnitude(value))]
 
 
 def text(table: Table, title: str, width: int) -> str:

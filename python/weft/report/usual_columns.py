@@ -33,10 +33,10 @@ _SMALLEST = 0.005
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of a cell, and the number that sorts it."""
+    """The text of a cell, and the number that sorts it; None: its text does."""
 
     text: str
-    value: float
+    value: float | None
     unsure: bool = False
     """Whether it is a difference that may be chance."""
 
@@ -163,7 +163,7 @@ def _words(column: str) -> Callable[[Sequence[Row], object], Cell]:
     """A column of words, the same in all rows of a series."""
 
     def cell(rows: Sequence[Row], _: object) -> Cell:
-        return Cell(rows[0].get(column, column_text.UNKNOWN), 0.0)
+        return Cell(rows[0].get(column, column_text.UNKNOWN), None)
 
     return cell
 
