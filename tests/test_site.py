@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import fmean
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
@@ -19,6 +20,7 @@ import hooks
 import notebook
 import reference
 import weft
+from chromium import Browser, browser
 from conftest import command
 from weft.report import column_meanings
 from weft.study import check, store
@@ -142,13 +144,14 @@ def test_troubleshooting_has_the_lines_as_they_are(words: str) -> None:
     assert f"| `{line}` |" in (ROOT / "docs" / "troubleshooting.md").read_text()
 
 
-@pytest.mark.slow
-def test_the_site_is_built_strictly(tmp_path: Path) -> None:
-    """No link or anchor leads nowhere, nothing is loaded from elsewhere, no escape is visible."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly: no link or anchor leads nowhere."""
     if importlib.util.find_spec("mkdocs") is None:
         pytest.skip("MkDocs is not there: `make docs` installs it")
+    folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
         cwd=ROOT,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -156,12 +159,96 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    home = (tmp_path / "index.html").read_text()
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_is_whole(site: Path) -> None:
+    """Nothing is loaded from elsewhere, no escape is visible."""
+    home = (site / "index.html").read_text()
     assert re.findall(r'(?:src|href)="https?:[^"]*\.(?:js|css|woff2?)', home) == []
-    assert (tmp_path / "search" / "search_index.js").is_file()
-    for page in tmp_path.rglob("*.html"):
+    assert (site / "search" / "search_index.js").is_file()
+    for page in site.rglob("*.html"):
         text = re.sub(r"<(pre|script)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
         assert re.findall(r".{20}\\(?:\||&[lg]t;).{20}", text) == [], page
+
+
+@pytest.mark.slow
+def test_links_lead_to_pages_not_to_folders(site: Path) -> None:
+    """From a disk a folder is a list of files, also behind the logo."""
+    for page in site.rglob("*.html"):
+        # Its addresses begin at the root of a server.
+        if page.name == "404.html":
+            continue
+        links = re.findall(r'<a [^>]*href="([^"#:]+)(?:#[^"]*)?"', page.read_text())
+        assert [link for link in set(links) if (page.parent / unquote(link)).is_dir()] == [], page
+
+
+PALE = """(() => {
+  const numbers = (colour) => [...colour.match(/[\\d.]+/g).map(Number), 1].slice(0, 4);
+  const over = ([r, g, b, share], below) =>
+    [r, g, b].map((one, at) => share * one + (1 - share) * below[at]);
+  const light = (colour) => colour
+    .map((one) => (one /= 255) <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
+  const parents = (place) => place ? [place, ...parents(place.parentElement)] : [];
+  const found = new Set();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const place = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !place.checkVisibility({ visibilityProperty: true }))
+      continue;
+    const all = parents(place).map((one) => getComputedStyle(one));
+    const opacity = all.reduce((product, one) => product * one.opacity, 1);
+    // What comes when it is pointed at.
+    if (opacity < 0.1 || !place.getBoundingClientRect().width) continue;
+    const paper = all.reduceRight((below, one) => over(numbers(one.backgroundColor), below),
+      [255, 255, 255]);
+    const [r, g, b, share] = numbers(all[0].color);
+    const both = [light(over([r, g, b, share * opacity], paper)), light(paper)];
+    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    const large = parseFloat(all[0].fontSize) >= 24;
+    if (ratio < (large ? 3 : 4.5))
+      found.add(`${ratio.toFixed(2)} ${place.className || place.tagName}: ${all[0].color}`);
+  }
+  return [...found];
+})()"""
+"""Letters that are hard to tell from what they stand on: less than 4.5 to 1 (WCAG AA)."""
+
+
+@browser
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_letters_are_not_pale(site: Path, tmp_path: Path, dark: bool) -> None:
+    """On pages with tables, code and what is made from the code."""
+    scheme = "document.body.dataset.mdColorScheme"
+    with Browser(tmp_path) as chromium:
+        chromium.size(1280, 1000, dark=dark)
+        for page in ("index", "start/first-comparison", "experiments", "reference/python"):
+            chromium.open((site / f"{page}.html").as_uri())
+            wanted = "slate" if dark else "default"
+            chromium.wait_for(f"document.readyState === 'complete' && {scheme} === '{wanted}'")
+            assert chromium.evaluate(PALE) == [], page
+
+
+@browser
+@pytest.mark.slow
+def test_the_demonstration_has_room_for_results(site: Path, tmp_path: Path) -> None:
+    """Beside its form, where there are 1000 pixels; and the home page never scrolls aside."""
+    style = (ROOT / "crates" / "web" / "page" / "style.css").read_text()
+    narrow = max(map(int, re.findall(r"max-width: (\d+)px\) {\s*main", style)))
+    demo = "document.querySelector('.weft-demo')"
+    # Where `make web` has not been run there is none.
+    place = f"""{demo} ?? document.querySelector("article").insertAdjacentHTML(
+      "afterbegin", "<iframe class='weft-demo'></iframe>")"""
+    with Browser(tmp_path) as chromium:
+        for width in (375, 1000, 1280, 1920):
+            chromium.size(width, 900)
+            chromium.open((site / "index.html").as_uri())
+            chromium.wait_for("document.readyState === 'complete'")
+            chromium.evaluate(f"({place}) && null")
+            assert (chromium.evaluate(f"{demo}.clientWidth") > narrow) == (width >= 1000)
+            assert chromium.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def _table(text: str, begins: str) -> list[list[str]]:

@@ -134,7 +134,7 @@ def _on_site(page: str, link: str) -> str | None:
 
 
 def _demo() -> str:
-    """The demonstration's place at the top of the home page; nothing where it was not built."""
+    """The demonstration's place on the home page; nothing where it was not built."""
     if not DEMO.is_dir():
         return ""
     return (
