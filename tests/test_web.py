@@ -232,6 +232,11 @@ def test_what_was_not_sampled_is_not_drawn(page: Path, tab: Browser) -> None:
         (SMALL.split("&")[0] + "&colle", "colle is not known"),
         (SMALL.split("&")[0], "there is no job in it"),
         (SMALL + "&failure=boom", "failure boom is not known"),
+        (SMALL + "&failure=constructor", "failure constructor is not known"),
+        (SMALL + "&seed=1&seed=2", "seed is there twice"),
+        (SMALL.replace("spines=4", "leaves=8"), "leaves is there twice"),
+        (SMALL + "&pattern=ring:size=1MB", "there are two jobs in it, collective and pattern"),
+        (SMALL + "&toml=S85ILUktAgA", "there is a whole file in it, and more"),
         ("toml=cut", "its file is damaged"),
     ],
 )

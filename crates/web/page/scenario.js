@@ -111,15 +111,17 @@ const PARTS = ["fabric", ...KINDS, "schemes", "failure", "seed", "toml"];
 
 /** The scenario of a link; null if it is none. Throws what is wrong with it. */
 export async function from_hash(hash) {
-  const parts = new Map(hash.replace(/^#/, "").split("&").filter(Boolean).map(halves("=")));
+  const parts = once(hash.replace(/^#/, "").split("&").filter(Boolean).map(halves("=")));
   if (!parts.size) return null;
   for (const name of parts.keys()) if (!PARTS.includes(name)) throw new Error(`${name} is not known`);
+  if (parts.has("toml") && parts.size > 1) throw new Error("there is a whole file in it, and more");
   if (parts.has("toml")) return { text: await unpacked(parts.get("toml")) };
-  const kind = KINDS.find((one) => parts.has(one));
+  const [kind, other] = KINDS.filter((one) => parts.has(one));
+  if (other) throw new Error(`there are two jobs in it, ${kind} and ${other}`);
   if (!parts.has("fabric")) throw new Error("there is no fabric in it");
   if (!kind) throw new Error("there is no job in it");
   const failure = parts.has("failure") ? long(parts.get("failure")) : { name: "none", keys: {} };
-  if (!(failure.name in FAILURES)) throw new Error(`failure ${failure.name} is not known`);
+  if (!Object.hasOwn(FAILURES, failure.name)) throw new Error(`failure ${failure.name} is not known`);
   const schemes = (parts.get("schemes") ?? "").split(",").filter(Boolean).map(decodeURIComponent);
   return {
     fabric: long(parts.get("fabric")),
@@ -128,6 +130,14 @@ export async function from_hash(hash) {
     schemes: schemes.length ? schemes : FIRST.schemes,
     seed: decodeURIComponent(parts.get("seed") ?? FIRST.seed),
   };
+}
+
+/** Pairs as a map; throws if a name is there twice, since only one of its values would count. */
+function once(pairs) {
+  const all = new Map(pairs);
+  const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) < at);
+  if (twice) throw new Error(`${twice[0]} is there twice`);
+  return all;
 }
 
 /** What cuts a text in two at the first `mark`. */
@@ -147,7 +157,7 @@ function long(text) {
   // Lists have commas of their own.
   const pairs = rest.split(/,(?![^[]*\])/).filter(Boolean).map(halves("="));
   const keys = pairs.map((pair) => pair.map(decodeURIComponent));
-  return { name: decodeURIComponent(name), keys: Object.fromEntries(keys) };
+  return { name: decodeURIComponent(name), keys: Object.fromEntries(once(keys)) };
 }
 
 // Brackets and slashes may stay as they are.
