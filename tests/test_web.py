@@ -281,6 +281,53 @@ def test_a_run_can_be_stopped_and_begun_again(page: Path, tab: Browser) -> None:
         assert tab.said == []
 
 
+def engine(text_bytes: int) -> list[int]:
+    """A compiled engine that traps at each question, with so many bytes of text left (below 64)."""
+
+    def section(number: int, *parts: bytes) -> bytes:
+        content = bytes([len(parts)]) + b"".join(parts)
+        return bytes([number, len(content)]) + content
+
+    def export(name: str, kind: int, index: int) -> bytes:
+        return bytes([len(name)]) + name.encode() + bytes([kind, index])
+
+    def number(value: int) -> bytes:
+        return bytes([4, 0, 0x41, value, 0x0B])
+
+    functions = ["weft_room", "weft_answer", "weft_text", "weft_text_bytes"]
+    exports = [export(name, 0, at) for at, name in enumerate(functions)]
+    return list(
+        b"\0asm\1\0\0\0"
+        + section(1, b"\x60\1\x7f\1\x7f", b"\x60\0\0", b"\x60\0\1\x7f")
+        + section(3, b"\0", b"\1", b"\2", b"\2")
+        + section(5, b"\0\1")
+        + section(7, export("memory", 2, 0), *exports)
+        + section(10, number(0), b"\3\0\0\x0b", number(0), number(text_bytes))
+    )
+
+
+ASK_ENGINE = """new Promise((resolve) => {
+  const { textContent } = document.querySelector("#worker");
+  const worker = new Worker(URL.createObjectURL(new Blob([textContent])));
+  worker.onmessage = ({ data }) => {
+    if (data.ready) return worker.postMessage({ question: "panicked" });
+    worker.terminate();
+    resolve(data.error.line);
+  };
+  worker.postMessage({ bytes: new Uint8Array(BYTES) });
+})"""
+
+
+def test_an_engine_that_ends_says_why(page: Path, tab: Browser) -> None:
+    """A panic with its text, a fault of Weft; without one there was no memory left."""
+    open_page(tab, page, SMALL)
+    panic, memory = (
+        tab.evaluate(ASK_ENGINE.replace("BYTES", json.dumps(engine(length)))) for length in (10, 0)
+    )
+    assert panic == 'unexpected: "panicked"; please report it with this scenario'
+    assert memory.startswith("the run needs more memory than a page has, 4 GB at most; use fewer")
+
+
 def test_by_keyboard_and_by_ear(page: Path, tab: Browser) -> None:
     """A form that is built anew keeps the focus and what is open; all has a name of its own."""
     open_page(tab, page, SMALL)

@@ -7,20 +7,29 @@ onmessage = async ({ data }) => {
     engine = (await WebAssembly.instantiate(data.bytes)).instance.exports;
     return postMessage({ ready: true });
   }
-  const began = performance.now();
-  let said;
   try {
-    said = JSON.parse(ask(JSON.stringify(data.question)));
+    const began = performance.now();
+    const said = JSON.parse(ask(JSON.stringify(data.question)));
+    const ms = performance.now() - began;
+    if (said.error) return postMessage(said);
+    const answer = data.question.ask === "run" ? compact(said.answer) : said.answer;
+    postMessage({ answer, ms }, buffers(answer));
   } catch (trap) {
-    // A panic: the text says where. Nothing else of this engine can be trusted any more.
-    const line = `unexpected: ${text() || trap}; please report it with this scenario`;
-    return postMessage({ error: { line, broken: true } });
+    // Nothing of this engine can be trusted any more.
+    postMessage({ error: { line: why(trap), broken: true } });
   }
-  const ms = performance.now() - began;
-  if (said.error) return postMessage(said);
-  const answer = data.question.ask === "run" ? compact(said.answer) : said.answer;
-  postMessage({ answer, ms }, buffers(answer));
 };
+
+/** What a trap means. After a panic the text says where; the engine ends without one, and texts and arrays are too
+ * long, where memory is at its end. */
+function why(trap) {
+  const ended = trap instanceof WebAssembly.RuntimeError;
+  const panic = ended ? text() : "";
+  const too_long = trap instanceof RangeError && !trap.message.includes("stack");
+  if (too_long || (ended && !panic && trap.message === "unreachable"))
+    return "the run needs more memory than a page has, 4 GB at most; use fewer hosts or messages, or weft run";
+  return `unexpected: ${panic || trap}; please report it with this scenario`;
+}
 
 function ask(question) {
   const bytes = new TextEncoder().encode(question);
