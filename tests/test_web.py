@@ -202,6 +202,32 @@ def test_runs_have_bounds_of_their_own(page: Path, tab: Browser) -> None:
     assert tab.evaluate("document.querySelector('canvas').clientWidth") == 0
 
 
+def test_what_is_not_known_is_no_number(page: Path, tab: Browser) -> None:
+    """By rates of flows nobody knows what is lost, and what is known is compared without that."""
+    open_page(tab, page, SMALL)
+    toml = tab.evaluate("weft.toml")
+    sweep = '"run.fidelity" = ["packet", "fluid"]\n"balance.scheme" = ["ecmp", "ethereal"]\n'
+    run_file(tab, toml[: toml.index("[probe]")] + "[sweep]\n" + sweep)
+    tab.wait_for("weft.state === 'done' && weft.runs.length === 4")
+
+    def column(head: str) -> list[str]:
+        texts = "[...row.cells].map((one) => one.innerText.trim())"
+        heads, *rows = tab.evaluate(
+            f"[...document.querySelector('table').rows].map(row => {texts})"
+        )
+        return [row[heads.index(head)] for row in rows]
+
+    assert column("lost") == ["0", "0", "\N{EN DASH}", "\N{EN DASH}"]
+    best = "[...document.querySelectorAll('td.best')].map((one) => one.innerText)"
+    queues = [json.loads(row)["peak_queue_bytes"] for row in tab.evaluate(ROWS)]
+    assert queues[1] < queues[0]
+    assert queues[2:] == [None, None]
+    assert column("peak queue")[1] in tab.evaluate(best)
+
+
+ROWS = "weft.runs.map(({ row }) => row)"
+
+
 def test_what_was_not_sampled_is_not_drawn(page: Path, tab: Browser) -> None:
     """An empty frame from 0 to 0 would pass for a queue that is always empty."""
     open_page(tab, page, SMALL)

@@ -49,12 +49,13 @@ export function table(runs, swatch) {
 }
 
 function columns(row) {
-  return { ...row, losses: row.drops + row.wire_drops };
+  // By rates of flows neither is known.
+  return { ...row, losses: row.drops === null ? null : row.drops + row.wire_drops };
 }
 
 function cell([name, , words, , better], row, all) {
   const value = row[name];
-  const values = all.map((other) => other[name]);
+  const values = all.map((other) => other[name]).filter((one) => one !== null);
   const best = better === "less" ? Math.min(...values) : Math.max(...values);
   const stands_out = better && value === best && values.some((other) => other !== best);
   const shown = element("td", { textContent: value === null ? "–" : words(value) });
