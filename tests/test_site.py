@@ -233,6 +233,18 @@ def test_letters_are_not_pale(site: Path, tmp_path: Path, dark: bool) -> None:
 
 @browser
 @pytest.mark.slow
+def test_colours_follow_the_system(site: Path, tmp_path: Path) -> None:
+    """Also of a reader who has been there by day."""
+    with Browser(tmp_path) as chromium:
+        for dark in (False, True, False):
+            chromium.size(1280, 1000, dark=dark)
+            chromium.open((site / "index.html").as_uri())
+            wanted = "slate" if dark else "default"
+            chromium.wait_for(f"document.body?.dataset.mdColorScheme === '{wanted}'", 20)
+
+
+@browser
+@pytest.mark.slow
 def test_the_demonstration_has_room_for_results(site: Path, tmp_path: Path) -> None:
     """Beside its form, where there are 1000 pixels; and the home page never scrolls aside."""
     style = (ROOT / "crates" / "web" / "page" / "style.css").read_text()
