@@ -294,6 +294,19 @@ def test_mistakes_are_said_in_one_line(
     assert done.stderr.strip() == f"error: wrong.toml: {line}"
 
 
+def test_a_job_that_there_is_not_is_shown_as_it_is(page: Path, tab: Browser) -> None:
+    """The form says what is refused, not the first job of its list; any other one can be chosen."""
+    tab.open(f"{page.as_uri()}#{SMALL.split('&')[0]}&model=gpt&schemes=ecmp")
+    tab.wait_for("window.weft?.state === 'refused'")
+    assert 'unknown value "gpt"' in shown(tab, "#error")
+    job = "document.querySelector('select[aria-label=Job]')"
+    assert tab.evaluate(f"{job}.selectedOptions[0].textContent") == "gpt"
+    tab.evaluate(f"{job}.value = 'pattern:ring', {job}.dispatchEvent(new Event('change'))")
+    tab.evaluate("document.querySelector('#run').click()")
+    tab.wait_for("weft.state === 'done'")
+    assert json.loads(tab.evaluate("weft.runs[0].row"))["workload"] == "ring"
+
+
 def test_a_run_can_be_stopped_and_begun_again(page: Path, tab: Browser) -> None:
     """Also while its engines start."""
     press = "document.querySelector('#{}').click()"

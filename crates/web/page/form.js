@@ -94,7 +94,9 @@ function fabric_fields({ fabric }, { fabrics }, changed, again) {
 
 function workload_fields({ workload }, { workloads, algorithms }, changed, again) {
   const full = ({ kind, name }) => `${kind}:${name}`;
-  const chosen = workloads.find((one) => full(one) === full(workload)) ?? workloads[0];
+  const known = workloads.find((one) => full(one) === full(workload));
+  // A link may name what there is not: another job in its place would pass for what is run.
+  const chosen = known ?? { summary: "not known", options: [] };
   const labels = { collective: "collectives", pattern: "patterns", model: "training iterations" };
   const select = element("select", {
     ariaLabel: "Job",
@@ -111,7 +113,8 @@ function workload_fields({ workload }, { workloads, algorithms }, changed, again
     const those = workloads.filter((one) => one.kind === kind);
     select.append(element("optgroup", { label }, ...those.map((one) => choice(full(one), one.name))));
   }
-  select.value = full(chosen);
+  if (!known) select.append(choice(full(workload), workload.name));
+  select.value = full(workload);
   const algorithm = algorithms.find(({ name }) => name === (workload.keys.algorithm ?? usual(chosen)));
   const all = [...chosen.options, ...(algorithm?.options ?? [])];
   const change_algorithm = (key) => (key === "algorithm" ? again() : changed());
