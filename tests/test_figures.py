@@ -32,7 +32,9 @@ from weft.report.figures import (
 )
 from weft.report.figures.model import Axis, Bars, Curve, Drawing, Figure, HeatMap, Lines, Panel
 from weft.report.grouping import group
+from weft.report.views import View
 from weft.study import stats
+from weft.study.settings import Settings
 
 
 def row(scheme: str, seed: int, cct: float, **swept: Any) -> dict[str, Any]:
@@ -287,6 +289,20 @@ def test_wide_intervals_do_not_flatten_the_rest() -> None:
     """30 ± 127 of two seeds: half above the value is drawn, and nothing below zero."""
     limits = metrics.completion_times(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits == pytest.approx((0.0, 45 * 1.03))
+
+
+def test_intervals_that_are_cut_are_told_of() -> None:
+    """Of bars, and of lines over sizes: they would pass for shorter ones. Others need no word."""
+    word = " Intervals that meet the edge end beyond it."
+    over_sizes = [
+        one | {"swept": {"balance.scheme": "ecmp", "workload.size": size}}
+        for one in TWO[:2]
+        for size in ("4KB", "64KB")
+    ]
+    near = [row("ecmp", 1, 2e-5), row("ecmp", 2, 2.01e-5), row("ethereal", 1, 1e-5)]
+    for rows, cut in ((TWO, True), (over_sizes, True), (near, False), (TWO[2:], False)):
+        first = metrics.figures(View(Settings("file"), group(rows)))[0]
+        assert (first.name, first.caption.endswith(word)) == ("cct", cut)
 
 
 def test_styles_are_distinct_and_stay() -> None:

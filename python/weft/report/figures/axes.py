@@ -118,6 +118,21 @@ def with_limits(panels: Sequence[Panel]) -> tuple[Panel, ...]:
     )
 
 
+def runs_off(panels: Sequence[Panel]) -> bool:
+    """Whether an error bar ends above an axis, where its end cannot be seen."""
+    for plot in (panel.plot for panel in panels):
+        if not isinstance(plot, Bars | Lines) or plot.y.limits is None:
+            continue
+        reach = (
+            [end for series in plot.series for end in _reach(series.values, series.halves)]
+            if isinstance(plot, Bars)
+            else [end for curve in plot.curves for end in _reach(curve.y, curve.halves)]
+        )
+        if any(high > plot.y.limits[1] for _, _, high in reach):
+            return True
+    return False
+
+
 def log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     """Ticks within these limits, at fewer places of each decade the more decades there are."""
     decades = math.log10(high / low)

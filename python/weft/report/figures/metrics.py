@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from weft._types import Row
 from weft.report import column_text, job_kinds
 from weft.report.figures import palette
-from weft.report.figures.axes import case_axis, key_axis, needs_log, with_limits
+from weft.report.figures.axes import case_axis, key_axis, needs_log, runs_off, with_limits
 from weft.report.figures.model import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
 from weft.report.figures.subset import MOST_MEASURED, evenly_spaced, first_series, omitted_means
 from weft.report.grouping import Category, Grouping, key_name
@@ -65,7 +65,14 @@ def figures(view: View) -> list[Figure]:
         drawn += [_choice(view, view.settings.best.over)]
         searched = columns or (view.settings.best.of,)
         drawn += [_curve_of(view, view.curve, column) for column in searched]
-    return [figure for figure in drawn if figure.panels]
+    return [_told(figure) for figure in drawn if figure.panels]
+
+
+def _told(figure: Figure) -> Figure:
+    """With a word on intervals that run off the edge: they look as if they ended there."""
+    if not runs_off(figure.panels):
+        return figure
+    return replace(figure, caption=f"{figure.caption} Intervals that meet the edge end beyond it.")
 
 
 def _of_jobs(grouping: Grouping) -> list[str]:
