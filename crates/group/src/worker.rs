@@ -91,13 +91,16 @@ struct Work {
     tuning: Tuning,
     /// When peers are looked after next.
     look: Instant,
+    /// Who was gone when they were looked after last.
+    gone: BTreeSet<u32>,
 }
 
 /// Works until it is told to end, or an operation fails.
 pub(crate) fn work(shared: &Arc<Shared>, mesh: Mesh, (rank, ranks): (u32, u32), tuning: Tuning) {
     let (calls, exchange) = (VecDeque::new(), Exchange::new(rank, ranks));
     let look = Instant::now();
-    let mut work = Work { mesh, current: None, calls, exchange, rank, ranks, tuning, look };
+    let (current, gone) = (None, BTreeSet::new());
+    let mut work = Work { mesh, current, calls, exchange, rank, ranks, tuning, look, gone };
     // Whoever waits must hear of it, even if this is a mistake of ours.
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work.go(shared)));
     let error =
@@ -226,10 +229,16 @@ impl Work {
                 watched.extend(peers.into_iter().map(|peer| (peer, operation.name())));
             }
         }
+        let mut gone = BTreeSet::new();
         for (peer, operation) in watched {
-            let failed = |why| GroupError::Peer { operation, peer, why };
-            self.mesh.watch(peer).map_err(failed)?;
+            let Err(why) = self.mesh.watch(peer) else { continue };
+            // Of a peer that has just left, what it had sent before may not have been read.
+            if self.gone.contains(&peer) {
+                return Err(GroupError::Peer { operation, peer, why });
+            }
+            gone.insert(peer);
         }
+        self.gone = gone;
         Ok(())
     }
 }
