@@ -59,8 +59,11 @@ fn sparse(fabric: &Fabric, failures: &Failures, demands: &Demands) -> Vec<Sparse
     times.extend(failures.ports().flat_map(|port| failures.turning_points(port)));
     let (mut seen, mut cuts) = (Vec::new(), Vec::new());
     for at in times {
+        if seen.len() == MOST_MOMENTS {
+            break;
+        }
         let capacities = failures.capacities(fabric, at);
-        if seen.contains(&capacities) || seen.len() == MOST_MOMENTS {
+        if seen.contains(&capacities) {
             continue;
         }
         for cut in sparsest_cuts(fabric, &capacities, demands) {
