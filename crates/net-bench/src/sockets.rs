@@ -94,7 +94,13 @@ impl NetworkPlugin for Sockets {
     }
 
     fn listen(&self) -> Result<(Listening, Handle), BenchError> {
-        let socket = TcpListener::bind((self.address, 0)).map_err(|e| trouble(&e))?;
+        let socket = TcpListener::bind((self.address, 0)).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrNotAvailable => BenchError::input(format!(
+                "--address: this machine has no address {}; use one that `ip address` shows",
+                self.address
+            )),
+            _ => trouble(&error),
+        })?;
         socket.set_nonblocking(true).map_err(|e| trouble(&e))?;
         let text = socket.local_addr().map_err(|e| trouble(&e))?.to_string();
         let mut handle = [0; weft_nccl_abi::HANDLE_BYTES];
@@ -212,5 +218,20 @@ impl Listening {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_another_machine_is_the_options_mistake() {
+        let elsewhere = Sockets::new("192.0.2.1".parse().expect("an address"), 1);
+        let error = elsewhere.listen().expect_err("nobody has it (RFC 5737)");
+        assert!(
+            matches!(&error, BenchError::Input(text) if text.starts_with("--address: ")),
+            "{error}"
+        );
     }
 }
