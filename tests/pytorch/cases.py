@@ -451,6 +451,7 @@ def groups_within(world: World) -> None:
 def mistakes(world: World) -> None:
     """One line each, and the group is as good as before."""
     wide = torch.ones(world.size, dtype=torch.float64)
+    signed = [-1, 2, *[1] * (world.size - 2)] if world.size > 1 else [-1]
     for wrong, text in [
         (lambda: dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND), "float32 has no and"),
         (lambda: dist.all_reduce(torch.ones(1).to(torch.float8_e5m2)), "cannot be reduced"),
@@ -462,6 +463,10 @@ def mistakes(world: World) -> None:
         (
             lambda: dist.all_to_all_single(torch.tensor(0.0), torch.tensor(1.0)),
             "a tensor without dimensions",
+        ),
+        (
+            lambda: dist.all_to_all_single(wide, wide, signed, signed),
+            "sizes from 0 on that add to",
         ),
         (lambda: dist.isend(torch.ones(1), 1 - min(world.rank, 1), tag=-1), "tag -1: use 0 to"),
     ]:

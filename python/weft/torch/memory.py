@@ -154,8 +154,10 @@ def rows(span: Span, tensor: Any, sizes: Sequence[int], ranks: int, what: str) -
         if length % ranks:
             raise ValueError(f"weft: {what}: {length} rows do not divide by {ranks} ranks")
         sizes = [length // ranks] * ranks
-    if len(sizes) != ranks or sum(sizes) != length:
-        raise ValueError(f"weft: {what}: {list(sizes)} are not {ranks} sizes that add to {length}")
+    if len(sizes) != ranks or sum(sizes) != length or min(sizes) < 0:
+        raise ValueError(
+            f"weft: {what}: {list(sizes)} are not {ranks} sizes from 0 on that add to {length}"
+        )
     start, size = span
     row = size // length if length else 0
     found = []
