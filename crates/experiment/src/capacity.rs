@@ -16,7 +16,7 @@ use crate::fair::fair_shares;
 use crate::pace::Base;
 use crate::section::workload::WorkloadSource;
 use crate::traffic::{Stream, Traffic};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use weft_capacity::{Demands, carries, printed_inequality};
 use weft_config::{ExperimentError, Origin, only_clos_planes};
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Tier, Tiers};
@@ -87,7 +87,7 @@ pub fn capacity(experiment: &Resolved, seed: u64) -> Result<Capacity, Experiment
         None => demands(experiment, &traffic.workload),
         Some(_) => demands_of_jobs(experiment, &traffic),
     };
-    let moments = moments(fabric, &experiment.failures, &failures, &demands);
+    let moments = moments(fabric, &failures, &demands);
     let worst = worst(&moments);
     let bottleneck = &moments[worst].verdict.bottleneck;
     Ok(Capacity {
@@ -141,24 +141,9 @@ fn rates(experiment: &Resolved, workload: &Workload) -> IdVec<MessageId, Rate> {
     }
 }
 
-fn moments(
-    fabric: &Fabric,
-    listed: &[Failure],
-    failures: &Failures,
-    demands: &Demands,
-) -> Vec<Moment> {
-    let lasting = listed.iter().filter(|one| !matches!(one.kind, FailureKind::Flaky { .. }));
-    let edges = lasting.flat_map(|one| [one.start, one.end]).filter(|at| *at < Time::MAX);
-    let times: BTreeSet<Time> = edges.chain([Time::ZERO]).collect();
-    let (mut seen, mut moments) = (Vec::new(), Vec::new());
-    for at in times {
-        let capacities = failures.capacities(fabric, at);
-        if !seen.contains(&capacities) {
-            moments.push(Moment { at, verdict: carries(fabric, &capacities, demands) });
-            seen.push(capacities);
-        }
-    }
-    moments
+fn moments(fabric: &Fabric, failures: &Failures, demands: &Demands) -> Vec<Moment> {
+    let times = failures.different_capacities(fabric);
+    times.map(|(at, of)| Moment { at, verdict: carries(fabric, &of, demands) }).collect()
 }
 
 /// By answer first: two shares within rounding of each other may have different ones.

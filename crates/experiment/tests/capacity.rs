@@ -182,8 +182,6 @@ seeds = 1
     assert_eq!(verdict.answer, Answer::No);
 }
 
-/// Switches that fail take their links with them: a core one of 16 of every pod, an aggregation
-/// switch one of four of every leaf of its pod; a dead leaf carries nothing until it is back.
 /// Of a leaf's four uplinks in two planes those of one plane are dead: 200 Gb/s for two hosts that send two
 /// thirds of 200 Gb/s each.
 #[test]
@@ -203,6 +201,8 @@ fn planes_count_together() {
     assert_eq!(words(&found), "4 links up from leaf 0: 200 Gbps for 267 Gbps");
 }
 
+/// Switches that fail take their links with them: a core one of 16 of every pod, an aggregation
+/// switch one of four of every leaf of its pod; a dead leaf carries nothing until it is back.
 #[test]
 fn whole_switches() {
     let down = |rest: &str| format!("{STUDY}[failures.a]\nkind = \"down\"\n{rest}\n");

@@ -277,6 +277,24 @@ impl Failures {
         fabric.ports().ids().map(|port| self.capacity(fabric, port, at)).collect()
     }
 
+    /// [`Failures::capacities`] at time zero and at every later one with some that no earlier time had.
+    pub fn different_capacities(
+        &self,
+        fabric: &Fabric,
+    ) -> impl Iterator<Item = (Time, IdVec<PortId, u64>)> {
+        let mut times = BTreeSet::from([Time::ZERO]);
+        times.extend(self.ports().flat_map(|port| self.turning_points(port)));
+        let mut seen = Vec::new();
+        times.into_iter().filter_map(move |at| {
+            let capacities = self.capacities(fabric, at);
+            let is_new = !seen.contains(&capacities);
+            is_new.then(|| {
+                seen.push(capacities.clone());
+                (at, capacities)
+            })
+        })
+    }
+
     /// Whether the link behind `port` is dead at `at`.
     pub fn is_down(&self, port: PortId, at: Time) -> bool {
         self.present(port, at).any(|entry| matches!(entry.kind, FailureKind::Down { .. }))

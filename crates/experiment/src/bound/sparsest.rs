@@ -55,23 +55,13 @@ pub(super) fn fullest(
 
 /// The sparsest cuts at every time, each once.
 fn sparse(fabric: &Fabric, failures: &Failures, demands: &Demands) -> Vec<SparseCut> {
-    let mut times = BTreeSet::from([Time::ZERO]);
-    times.extend(failures.ports().flat_map(|port| failures.turning_points(port)));
-    let (mut seen, mut cuts) = (Vec::new(), Vec::new());
-    for at in times {
-        if seen.len() == MOST_MOMENTS {
-            break;
-        }
-        let capacities = failures.capacities(fabric, at);
-        if seen.contains(&capacities) {
-            continue;
-        }
+    let mut cuts = Vec::new();
+    for (_, capacities) in failures.different_capacities(fabric).take(MOST_MOMENTS) {
         for cut in sparsest_cuts(fabric, &capacities, demands) {
             if !cuts.contains(&cut) {
                 cuts.push(cut);
             }
         }
-        seen.push(capacities);
     }
     cuts
 }
