@@ -87,6 +87,7 @@ _OF_BEDS = {
     "test_discover_ssh",
     "test_namespaces",
     "test_nccl_fabric",
+    "test_standing_bed",
     "test_switch_config_live",
     "test_testbed",
 }
