@@ -508,6 +508,119 @@ fn the_last_chunks_go_again_sooner() {
     assert!(last + Time::us(10) < others_wait, "{last} {others_wait}");
 }
 
+/// A chunk to the receiver 4 and one to 5, both of which have answered before, are out at the same time, and after how long
+/// each of them times out: that to 4 first, after which `then` is done. `heard`: 5 answers something meanwhile that had
+/// left before.
+fn two_lost(heard: bool, then: impl FnOnce(&mut Network, Time)) -> (Time, Time) {
+    let mut network = Network::new(&[], 0);
+    for message in 0..2 {
+        network.post(post(message, 4 + message, 1));
+    }
+    network.run(Time::us(20));
+    network.now = Time::us(100);
+    for (message, dst) in [(2, 5), (3, 4), (4, 5)] {
+        network.post(post(message, dst, 1));
+    }
+    let (_, before) = network.under_way.pop_first().unwrap();
+    if heard {
+        let info = flow(&before);
+        network.planner.sent(Time::us(104), &info, &network.fabric, &mut Vec::new());
+    }
+    let both: Vec<Subflow> = network.under_way.values().copied().collect();
+    let is_lost = |network: &mut Network, now, one: &Subflow| {
+        network.planner.patience(now, &flow(one), &network.fabric).is_none()
+    };
+    let mut times = (100..).map(Time::us);
+    let first = times.find(|now| is_lost(&mut network, *now, &both[0])).unwrap();
+    then(&mut network, first);
+    let second = times.find(|now| is_lost(&mut network, *now, &both[1])).unwrap();
+    (Time::us(100).until(first), Time::us(100).until(second))
+}
+fn go_again(network: &mut Network, now: Time) -> FlowInfo {
+    let first = flow(network.under_way.values().next().unwrap());
+    let lost = LossSignal::TimeOut;
+    let route = network.planner.on_loss(now, &first, lost, &network.fabric).unwrap();
+    FlowInfo { route, ..first }
+}
+
+#[test]
+fn an_answer_to_what_went_again_shows_that_not_all_are_silent() {
+    let (first, second) = two_lost(false, |network, now| {
+        let again = go_again(network, now);
+        let back = now + Time::us(1);
+        network.planner.sent(back, &again, &network.fabric, &mut Vec::new());
+    });
+    assert!(second <= first + Time::us(2), "{first} {second}");
+    // Else it waits its turn: two time-outs after that of the other.
+    let (first, second) = two_lost(false, |network, now| _ = go_again(network, now));
+    assert!(second > first * 2, "{first} {second}");
+}
+
+#[test]
+fn little_may_go_again_whatever_part_it_is_of_what_is_out() {
+    let (first, second) = two_lost(true, |network, now| _ = go_again(network, now));
+    assert!(second <= first + Time::us(1), "{first} {second}");
+}
+
+/// After how long a chunk that left at `since` times out, as its planner is asked each microsecond.
+fn times_out(network: &mut Network, since: Time, one: &FlowInfo) -> Time {
+    let is_lost = |now: &Time| network.planner.patience(*now, one, &network.fabric).is_none();
+    since.until((0..).map(|us| since + Time::us(us)).find(is_lost).unwrap())
+}
+
+#[test]
+fn what_left_before_something_that_is_back_waits_for_no_variation() {
+    let wait = |is_overtaken: bool| {
+        let (mut network, mut sent) = (Network::new(&[], 0), 0);
+        network.noise = Box::new(move |_| {
+            sent += 1;
+            Time::us(sent / 4 % 2 * 20)
+        });
+        for message in 10..40 {
+            network.post(post(message, 4, 1));
+            network.run(Time::us(200));
+        }
+        network.now = Time::us(200);
+        (1..3).for_each(|message| network.post(post(message, 4, 1)));
+        let (_, first) = network.under_way.pop_first().unwrap();
+        if is_overtaken {
+            let next = flow(network.under_way.values().next().unwrap());
+            network.planner.sent(Time::us(204), &next, &network.fabric, &mut Vec::new());
+        }
+        times_out(&mut network, Time::us(200), &flow(&first))
+    };
+    let (overtaken, not) = (wait(true), wait(false));
+    assert!(overtaken + Time::us(20) < not, "{overtaken} {not}");
+}
+
+#[test]
+fn what_goes_again_waits_for_the_queue_of_its_own_receiver() {
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 1));
+    network.run(Time::us(20));
+    network.noise = Box::new(|_| Time::us(40));
+    network.post(post(1, 5, 64_000));
+    network.run(Time::us(200));
+    network.now = Time::us(200);
+    network.post(post(2, 4, 1));
+    let one = flow(network.under_way.values().next().unwrap());
+    let first = times_out(&mut network, Time::us(200), &one);
+    let now = Time::us(200) + first;
+    let again = go_again(&mut network, now);
+    let second = times_out(&mut network, now, &again);
+    assert!(first > Time::us(40) && second < Time::us(30), "{first} {second}");
+}
+
+#[test]
+fn a_chunk_of_a_receiver_that_has_never_answered_is_looked_at_after_two_round_trips() {
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 1));
+    let (_, one) = network.under_way.first_key_value().unwrap();
+    let (at, fabric) = (chunk(one).time_out, &network.fabric);
+    assert!(at < Time::us(10), "{at}");
+    assert!(network.planner.patience(at, &flow(one), fabric).is_some());
+}
+
 #[test]
 fn time_outs_that_are_wrong_send_little_again() {
     // Nobody answers for long, and the network is not to blame.

@@ -13,7 +13,8 @@ use weft_units::Time;
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     watched: Vec<Option<Watched>>,
-    /// Those that are out on what the planner calls a queue pair and have left once, in the order in which they began.
+    /// Those that are out on what the planner calls a queue pair, by the path that they took first, in the order in which
+    /// they left.
     out: FxHashMap<(OwnHost, QueuePairId), VecDeque<u32>>,
     /// How many have begun.
     begun: u64,
@@ -53,15 +54,36 @@ impl Chunks {
             self.watched[place] = None;
             return;
         };
-        self.begun += 1;
-        let order = self.begun;
-        let out = self.out.entry((host, chunk.queue_pair)).or_default();
-        let here = out.iter().find(|id| !has_left(**id));
-        let here = here.and_then(|id| self.watched[*id as usize]);
-        let after = here.map_or(order, |other| other.order);
-        out.push_back(id);
+        let (order, after) = self.put(id, host, chunk.queue_pair, has_left);
         let answer = ChunkAnswer::default();
         self.watched[place] = Some(Watched { chunk, timer: Time::MAX, order, after, answer });
+    }
+
+    /// Queue pair `id` is the last on what the planner calls its queue pair. The how manieth, and which ones below that
+    /// have left.
+    fn put(
+        &mut self,
+        id: u32,
+        host: OwnHost,
+        queue_pair: QueuePairId,
+        has_left: impl Fn(u32) -> bool,
+    ) -> (u64, u64) {
+        self.begun += 1;
+        let order = self.begun;
+        let out = self.out.entry((host, queue_pair)).or_default();
+        let here = out.iter().find(|id| !has_left(**id));
+        let here = here.and_then(|id| self.watched[*id as usize]);
+        out.push_back(id);
+        (order, here.map_or(order, |other| other.order))
+    }
+
+    /// What is left of the chunk of queue pair `id` leaves again by the same path, after all that is out there.
+    pub(super) fn put_again(&mut self, id: u32, host: OwnHost, has_left: impl Fn(u32) -> bool) {
+        let Some(queue_pair) = self.queue_pair(id) else { return };
+        let place = self.put(id, host, queue_pair, has_left);
+        if let Some(Some(watched)) = self.watched.get_mut(id as usize) {
+            (watched.order, watched.after) = place;
+        }
     }
 
     /// Queue pair `id` of `host` is done. Those whose chunks it shows to be lost.
@@ -75,8 +97,7 @@ impl Chunks {
         let lost = out.iter().take(at).take_while(is_before).count();
         out.drain(..lost).collect()
     }
-    /// What is left of the chunk of queue pair `id` leaves again, and says nothing of others any more. Where it was among
-    /// them.
+    /// The chunk of queue pair `id` says nothing of others any more. Where it was among them.
     pub(super) fn forget(&mut self, id: u32, host: OwnHost) -> Option<usize> {
         let queue_pair = self.queue_pair(id)?;
         let out = self.out.get_mut(&(host, queue_pair))?;
@@ -125,5 +146,42 @@ impl Chunks {
     #[inline(always)]
     pub(super) fn is_stale(&self, id: u32, now: Time) -> bool {
         self.watched(id).is_some_and(|watched| watched.timer != now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_went_again_is_lost_once_what_left_after_that_is_here() {
+        let (mut chunks, host) = (Chunks::default(), OwnHost(0));
+        let (queue_pair, time_out) = (QueuePairId(7), Time::us(50));
+        for number in 0..4 {
+            let chunk = Chunk { number, queue_pair, port: None, time_out };
+            chunks.open(number, host, Some(chunk), |_| true);
+        }
+        assert_eq!(chunks.close(2, host), [0, 1]);
+        for lost in [0, 1] {
+            chunks.forget(lost, host);
+            chunks.put_again(lost, host, |_| true);
+        }
+        // It had left before the two went again.
+        assert_eq!(chunks.close(3, host), [0_u32; 0]);
+        assert_eq!(chunks.close(1, host), [0]);
+    }
+
+    #[test]
+    fn what_waits_in_the_nic_when_a_chunk_goes_again_is_not_lost_by_that() {
+        let (mut chunks, host) = (Chunks::default(), OwnHost(0));
+        let (queue_pair, time_out) = (QueuePairId(7), Time::us(50));
+        for number in 0..3 {
+            let chunk = Chunk { number, queue_pair, port: None, time_out };
+            chunks.open(number, host, Some(chunk), |_| true);
+        }
+        assert_eq!(chunks.close(1, host), [0]);
+        chunks.forget(0, host);
+        chunks.put_again(0, host, |id| id != 2);
+        assert_eq!(chunks.close(0, host), [0_u32; 0]);
     }
 }

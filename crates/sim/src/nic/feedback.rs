@@ -236,10 +236,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let (fabric, underway) = (self.config.fabric, flow.underway(chunk));
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
+            let is_gap = signal == LossSignal::Nack && flow.route == route;
             flow.route = route;
             self.nics.time_outs.reroute(id, self.now);
             if let Some(port) = chunk.and_then(|chunk| planner.port(chunk)) {
                 flow.planes = 1 << port;
+            }
+            if chunk.is_some() && is_gap {
+                let senders = &self.nics.senders;
+                let has_left = |id: u32| !senders[id as usize].sender.has_work();
+                self.nics.chunks.put_again(id, host, has_left);
             }
         }
         let deadline = planner.deadline();

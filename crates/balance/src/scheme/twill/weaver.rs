@@ -311,8 +311,13 @@ impl Weaver {
             Some(place) => *place = chunk,
             None => self.under_way.push(chunk),
         }
-        // By then it is known whether it is the last.
-        let [_, (time_out, _)] = self.time_outs(&chunk, fabric);
+        // By then it is known whether it is the last, and perhaps how long answers take.
+        let [_, (mut time_out, _), _] = self.time_outs(&chunk, fabric);
+        let receiver = &self.receivers[&dst];
+        if time_out < Time::MAX && !receiver.has_answered() {
+            let own = Time((backlog * self.time_of_byte(fabric)) as u64);
+            time_out = time_out.min(own + receiver.base * 2);
+        }
         let port = (ports(fabric) > 1).then_some(port);
         (route, Chunk { number, queue_pair, port, time_out })
     }
@@ -410,27 +415,39 @@ impl Weaver {
     /// How long `chunk` may be out, as far as is known now, and how much of that is beyond what it should be; the same
     /// if it is the last, so that nothing waits to leave that would show that it is lost, nor for the NIC: it goes
     /// again after a round trip more, as a tail loss probe does (RFC 8985, section 7), and after twice as many each
-    /// time (RFC 9002, section 6.2).
-    fn time_outs(&mut self, chunk: &UnderWay, fabric: &Fabric) -> [(Time, Time); 2] {
+    /// time (RFC 9002, section 6.2); and the same again where it is known how long answers take.
+    fn time_outs(&mut self, chunk: &UnderWay, fabric: &Fabric) -> [(Time, Time); 3] {
         if self.config.time_out == 0 {
-            return [(Time::MAX, Time::MAX); 2];
+            return [(Time::MAX, Time::MAX); 3];
         }
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
         let Known { ways, links, queues } =
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         let usual = usual(queues, [ways.queue, receiver.number]).max(self.usual.value());
-        let queue = usual.max(receiver.queue).max(receiver.last);
+        let seen = receiver.queue.max(receiver.last);
+        let queue = usual.max(seen);
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
-        let of_path = usual + slowest - queue;
         let own = chunk.backlog * self.time_of_byte(fabric);
-        let probe = own + base * f64::from(1 << chunk.time_outs.min(MOST_DOUBLED));
+        let times = f64::from(1 << chunk.time_outs.min(MOST_DOUBLED));
         let most = base * f64::from(self.config.time_out) / 100.0;
-        let last = if receiver.has_answered() { most.min(probe) } else { most };
+        let last = match receiver.has_answered() {
+            true => most.min(own + base * times),
+            false => most,
+        };
         let margin = 4.0 * receiver.deviation;
-        [most, last].map(|beyond| {
-            let beyond = beyond + margin;
+        let known = match chunk {
+            // What left later is back (RACK, RFC 8985, section 6.2).
+            _ if receiver.newest > chunk.sent.number => (queue, last),
+            // Whoever goes again meets what is there now.
+            UnderWay { again: true, .. } if receiver.has_answered() => {
+                (seen, own + (base + receiver.queue) * times)
+            }
+            _ => (queue, last + margin),
+        };
+        [(queue, most + margin), (queue, last + margin), known].map(|(queue, beyond)| {
+            let of_path = slowest - (queue - usual).max(0.0);
             (Time((base + queue + beyond.max(2.0 * of_path)) as u64), Time(beyond as u64))
         })
     }
@@ -442,6 +459,11 @@ impl Weaver {
         let base = receiver.base.0 as f64;
         let queue = (chunk.sent.since.until(now).0 as f64 - own - base).max(0.0);
         receiver.estimate(queue);
+        let Known { ways, .. } =
+            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        if !ways.links(chunk.way as usize).is_empty() {
+            (self.heard_at, self.silent.0) = (now, 0);
+        }
         if chunk.again {
             self.each_link(chunk, fabric, |link| link.take_again(now, &chunk.sent));
             return;
@@ -473,7 +495,6 @@ impl Weaver {
         let on_way = ways.links(chunk.way as usize);
         if !on_way.is_empty() {
             self.usual.learn(queue);
-            (self.heard_at, self.silent.0) = (now, 0);
         }
         for (place, link) in on_way.iter().enumerate() {
             // Links before the last one lead elsewhere, too.
@@ -573,8 +594,14 @@ impl Plan for Weaver {
             return None;
         }
         let chunk = self.under_way[flow.chunk? as usize];
-        let [usual, last] = self.time_outs(&chunk, fabric);
-        let (time_out, beyond) = if self.queue.is_empty() { last } else { usual };
+        let [usual, last, known] = self.time_outs(&chunk, fabric);
+        // If time-outs are wrong, little goes again in vain.
+        let is_little = self.again == 0 || self.again * MOST_AGAIN < self.out.max(self.bdp);
+        let (time_out, beyond) = match self.queue.is_empty() {
+            true if is_little => known,
+            true => last,
+            false => usual,
+        };
         // No probe while what left before it by its links still comes back: its turn comes, too (RFC 6298, rule 5.3).
         let mut progress = Time::MAX;
         self.each_link(&chunk, fabric, |link| progress = progress.min(link.progress(&chunk.sent)));
@@ -594,9 +621,9 @@ impl Plan for Weaver {
                 *silent = (times + 1, now);
             }
         }
-        // If time-outs are wrong, little goes again in vain; but what is left of a failure does not wait for good.
+        // What is left of a failure does not wait for good.
         let is_proved = chunk.again || receiver.newest > chunk.sent.number;
-        if !is_proved && self.again > 0 && self.again * MOST_AGAIN >= self.out {
+        if !is_proved && !is_little {
             at = at.max(chunk.sent.since + time_out * LONG);
         }
         // Looks again soon: what has come back by then says more. Where nothing does, there may be many, and for long.
