@@ -164,8 +164,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_site_is_whole(site: Path) -> None:
-    """Nothing is loaded from elsewhere, no escape is visible."""
+    """Nothing is loaded from elsewhere, no escape is visible, and home says what it is."""
     home = (site / "index.html").read_text()
+    assert "<title>Weft: Load balancing for AI training fabrics</title>" in home
     assert re.findall(r'(?:src|href)="https?:[^"]*\.(?:js|css|woff2?)', home) == []
     assert (site / "search" / "search_index.js").is_file()
     for page in site.rglob("*.html"):

@@ -87,6 +87,16 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return "\n".join(_loosened(markdown.split("\n")))
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Give the home page a title of its own: that of its text is the name of the site."""
+    if page.file.src_uri != "index.md":
+        return output
+    name = config.site_name
+    return output.replace(
+        f"<title>{name} - {name}</title>", f"<title>{name}: {config.site_description}</title>"
+    )
+
+
 def on_post_build(config: MkDocsConfig) -> None:
     """Copy the demonstration in the browser, where it was built."""
     if DEMO.is_dir():
