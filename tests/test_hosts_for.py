@@ -111,6 +111,14 @@ def test_hosts_of_a_leaf_begin_uccl_at_different_uplinks(found: Planned) -> None
     assert uplinks(found, [base + 10 for base in bases]) == uplinks(found, bases)
 
 
+def test_all_ports_of_uccl_are_ports(found: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where thousands of paths share the ports, the last segment is shorter than what it counts."""
+    monkeypatch.setattr(found, "slots", lambda _host, _count: [65532])
+    given = settings(files.of("uccl", found, "h0")[0].text)
+    assert int(given["UCCL_UDP_SPORT_BASE"]) + 10 == 65535
+    assert max(software.find("uccl").ports(found, 0, 4)) == 65533
+
+
 def test_four_ports_of_mori_cover_more_uplinks_together() -> None:
     """Eight uplinks and four ports a host: two hosts have all of them."""
     wide = {"fabric": FABRIC | {"spines": 8}}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.cluster import LAST_PORT
 from weft.software.planned import Planned
 from weft.software.program import Program
 
 _DATA_QUEUE_PAIRS = 8
 """Of a proxy thread."""
+_ACKNOWLEDGING = 2
+"""Queue pairs for acknowledgements, on the ports behind those."""
 
 
 def _ports(planned: Planned, src: int, _dst: int) -> Sequence[int]:
@@ -18,7 +21,8 @@ def _ports(planned: Planned, src: int, _dst: int) -> Sequence[int]:
 
 
 def _base(planned: Planned, host: int) -> int:
-    return planned.slots(host, 1)[0]
+    # The last segments may have fewer ports than there are queue pairs.
+    return min(planned.slots(host, 1)[0], LAST_PORT - _DATA_QUEUE_PAIRS - _ACKNOWLEDGING)
 
 
 def _settings(planned: Planned, host: int) -> Sequence[str]:
