@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -185,6 +186,28 @@ def test_nccl_has_the_environment_of_the_plan(found: Planned) -> None:
     for host in (0, 5):
         given = settings(files.of("nccl-ib", found, f"h{host}")[0].text)
         assert given == found.plan["hosts"][host]["environment"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda plan: plan["steps"][0]["pieces"].pop("message"),
+        lambda plan: plan["steps"][0]["pieces"]["path"].pop(),
+        lambda plan: plan["steps"][0]["pieces"]["src"].__setitem__(0, "x"),
+        lambda plan: plan["links"].__setitem__("link", 5),
+    ],
+)
+def test_a_plan_that_was_damaged_is_told_in_one_line(
+    found: Planned, weft: Weft, tmp_path: Path, damage: Any
+) -> None:
+    """Of the file, and no error of Weft's own."""
+    plan = copy.deepcopy(found.plan)
+    damage(plan)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    done = weft("plan", "plan.json", "--hosts-for", "mooncake")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: plan.json: not as weft plan writes it (")
+    assert done.stderr.endswith("; make the plan again\n")
 
 
 def test_drivers_fold_numbers_of_queue_pairs() -> None:

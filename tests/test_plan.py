@@ -603,6 +603,29 @@ def test_mistakes_are_one_line(
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("keys", "value", "said"),
+    [
+        (("scheme",), "dnlb", "balance.scheme: ethereal in the experiment, dnlb for hosts"),
+        (("options", "group"), "size", "balance.group: leaf in the experiment, size for hosts"),
+        (("options", "more"), 1, "balance.more: None in the experiment, 1 for hosts"),
+        (("cluster", "fabric", "spines"), 5, "fabric.spines: 4 in the experiment, 5 for hosts"),
+        (("cluster", "failures", "x"), {}, "failures.x: None in the experiment"),
+    ],
+)
+def test_a_plan_that_tells_hosts_something_else_is_found_out(
+    plan: dict[str, Any], keys: tuple[str, ...], value: Any, said: str
+) -> None:
+    """They read scheme, options and fabric; the rest of the file is of its experiment."""
+    lie = copy.deepcopy(plan)
+    table = lie
+    for key in keys[:-1]:
+        table = table[key]
+    table[keys[-1]] = value
+    with pytest.raises(ExperimentError, match=f"^plan: {said}"):
+        verify.verify(lie)
+
+
 def test_no_plan_is_one_line(tmp_path: Path, weft: Weft) -> None:
     """What is no plan file is told so."""
     (tmp_path / "x.json").write_text("{}")

@@ -177,10 +177,11 @@ class Plan:
         Raises:
             ExperimentError: There is no such software or host, or the cluster does not send RoCEv2.
         """
+        from weft.plans.file import as_written
         from weft.software import files
         from weft.software.planned import Planned
 
-        with naming_arguments("host", hosts_for="software"):
+        with as_written(), naming_arguments("host", hosts_for="software"):
             made = files.of(software, Planned(self.document), host)
         return {file.name: file.text for file in made}
 

@@ -150,6 +150,9 @@ def plan(
 
         options.refuse(context, _OF_PLANS, "a plan that is made already")
         made = file.read(cluster)
+        with file.as_written(str(cluster)):
+            _warn(made)
+            return _hosts_for(made, programs, host, output, json)
     else:
         _no_plan(cluster)
         work = _job(job)

@@ -55,7 +55,26 @@ def recompute(plan: Plan) -> Given:
                 f"{said[link]}; {REMAKE}"
             )
     check_equal("plan", "steps", len(found["steps"]), len(plan["steps"]))
+    check_readers(plan)
     return found
+
+
+def check_readers(plan: Plan) -> None:
+    """Refuse a file that says of scheme, options and fabric something else than its `experiment`.
+
+    Hosts plan by the former (`WEFT_CONFIG`), and everything else here is of the latter.
+    """
+    given = plan["experiment"]
+    scheme = {"scheme": plan["scheme"], **plan["options"]}
+    said = {"balance": scheme, **{key: plan["cluster"][key] for key in ("fabric", "failures")}}
+    for section, values in said.items():
+        meant = given.get(section, {})
+        for key in [*meant, *values]:
+            one, other = meant.get(key), values.get(key)
+            if one != other:
+                raise ExperimentError(
+                    f"plan: {section}.{key}: {one} in the experiment, {other} for hosts; {REMAKE}"
+                )
 
 
 def check_equal(where: str, what: str, found: Any, said: Any) -> None:

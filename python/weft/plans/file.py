@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +41,21 @@ def read(path: Path, keys: tuple[str, ...] = _KEYS) -> Plan:
         raise ExperimentError(f"{path}: is not text; name a plan.json of weft plan") from None
     _native.check_plan(text, str(path), list(keys))
     return dict(json.loads(text))
+
+
+@contextmanager
+def as_written(source: str = "plan") -> Iterator[None]:
+    """Let what a plan lacks, or has another kind of, be told as a mistake of the plan.
+
+    A file may have been changed since `weft plan` wrote it, and readers look at what they need.
+    """
+    try:
+        yield
+    except ExperimentError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        is_key = isinstance(error, KeyError)
+        what = f"{error} is missing" if is_key else " ".join(str(error).split())
+        raise ExperimentError(
+            f"{source}: not as weft plan writes it ({what}); make the plan again"
+        ) from None

@@ -129,5 +129,6 @@ def of(plan: Plan, source: str = "plan") -> tuple[Cluster, Segments]:
     Raises:
         ExperimentError: It has no segments.
     """
-    found = clusters.from_json(plan["cluster"], source)
-    return found, segments.of_plan(plan, found, source)
+    with file.as_written(source):
+        found = clusters.from_json(plan["cluster"], source)
+        return found, segments.of_plan(plan, found, source)

@@ -33,7 +33,7 @@ from weft import _native
 from weft.errors import ExperimentError
 from weft.plans import certificate, consistency, hosts, network
 from weft.plans.consistency import REMAKE, ROUNDING, check_equal
-from weft.plans.file import Plan
+from weft.plans.file import Plan, as_written
 from weft.plans.network import Network, Numbers
 
 _BLOCK = 1024
@@ -59,16 +59,8 @@ def verify(plan: Plan) -> list[Checked]:
     Raises:
         ExperimentError: Something does not agree: the step, the link, both numbers.
     """
-    try:
+    with as_written():
         return _verify(plan)
-    except ExperimentError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        is_key = isinstance(error, KeyError)
-        what = f"{error} is missing" if is_key else " ".join(str(error).split())
-        raise ExperimentError(
-            f"plan: not as weft plan writes it ({what}); make the plan again"
-        ) from None
 
 
 def _verify(plan: Plan) -> list[Checked]:
