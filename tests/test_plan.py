@@ -17,6 +17,7 @@ import pytest
 import linear_program
 from conftest import Weft, command
 from weft import _native, simulate
+from weft import api as weft_api
 from weft.errors import ExperimentError
 from weft.plans import file, hosts, make, network, show, verify
 from weft.units import format_time
@@ -624,6 +625,23 @@ def test_a_plan_that_tells_hosts_something_else_is_found_out(
     table[keys[-1]] = value
     with pytest.raises(ExperimentError, match=f"^plan: {said}"):
         verify.verify(lie)
+
+
+def test_dicts_of_a_plan_may_hold_what_those_of_runs_may() -> None:
+    """NumPy's numbers, tuples; and what JSON cannot say is told with its key."""
+    fabric = LEAF_SPINE["fabric"] | {"leaves": np.int64(3)}
+    dead = {"one": {"kind": "down", "links": ("leaf-0 <-> spine-1",)}}
+    given = weft_api.plan({"fabric": fabric, "failures": dead}, EXCHANGE)
+    assert (
+        given.document["links"]
+        == make.of(LEAF_SPINE | {"failures": dead}, EXCHANGE, "ethereal")["links"]
+    )
+    for value, said in (
+        (float("nan"), "cluster: fabric.leaves: not a finite number; give it a value"),
+        (object(), "cluster: a value of type object; use numbers, strings, lists, dicts"),
+    ):
+        with pytest.raises(ExperimentError, match=said):
+            weft_api.plan({"fabric": fabric | {"leaves": value}}, EXCHANGE)
 
 
 def test_no_plan_is_one_line(tmp_path: Path, weft: Weft) -> None:

@@ -69,7 +69,7 @@ def of(
     Raises:
         ExperimentError: One of them is wrong, or the scheme cannot be planned.
     """
-    cluster = (json.dumps(place), "json", "cluster")
-    work = (json.dumps(job), "json", source)
+    cluster = (inputs.dict_text(place, "cluster"), "json", "cluster")
+    work = (inputs.dict_text(job, source), "json", source)
     made = _native.make_plan(cluster, work, scheme, seed, list(changes), most_subflows)
     return dict(json.loads(made))

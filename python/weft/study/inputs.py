@@ -96,11 +96,20 @@ def from_dict(
     quick: bool = False,
 ) -> Experiment:
     """The experiment in a dict of the same shape as a TOML file."""
-    text = as_json(experiment, source, indent=2)
+    return _expand(dict_text(experiment, source), "json", source, overrides, seeds, quick)
+
+
+def dict_text(given: Mapping[str, Any], source: str) -> str:
+    """The same as JSON with line breaks, for the core; `source` names it in errors.
+
+    Raises:
+        ExperimentError: JSON has nothing for some value.
+    """
+    text = as_json(given, source, indent=2)
     key = _not_finite(json.loads(text))
     if key is not None:
         raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
-    return _expand(text, "json", source, overrides, seeds, quick)
+    return text
 
 
 def as_json(value: object, source: str, indent: int | None = None) -> str:
