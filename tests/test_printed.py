@@ -192,6 +192,8 @@ MISTAKES = [
         {"order": ["host", "ecmp"], "by": "balance.scheme", "where": LARGE, "first": "best"},
         'printed 1.first: "best" is unknown',
     ),
+    ({"nccl_tests": "none.txt"}, "printed 1.nccl_tests: none.txt: no such file; give the output"),
+    ({"nccl_tests": "a\0b"}, "printed 1.nccl_tests: a\0b: cannot be read; give the output"),
 ]
 
 

@@ -45,8 +45,9 @@ def read(path: Path) -> Measured:
     """The table in a file; of several, the sizes of all of them, the last one counting."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        why = (error.strerror or "cannot be read").lower()
+    except (OSError, ValueError) as error:
+        # ValueError: no file has such a name.
+        why = (getattr(error, "strerror", None) or "cannot be read").lower()
         mend = "give the output of nccl-tests, such as all_reduce_perf"
         raise ExperimentError(f"{path}: {why.replace(' or directory', '')}; {mend}") from None
     heads: list[str] = []

@@ -145,7 +145,10 @@ def _measured(
     """A statement for each size in the output of nccl-tests; `workload.size` tells the runs."""
     path = folder / (fields.text("nccl_tests") or "")
     column = base.column if fields.has("column") else "busbw_gb_s"
-    table = nccl_tests.read(path)
+    try:
+        table = nccl_tests.read(path)
+    except ExperimentError as error:
+        raise fields.wrong("nccl_tests", str(error)) from None
     base = replace(
         base, column=column, source=base.source or f"nccl-tests, {path.name}", optional=True
     )
