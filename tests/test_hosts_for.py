@@ -188,6 +188,48 @@ def test_nccl_has_the_environment_of_the_plan(found: Planned) -> None:
         assert given == found.plan["hosts"][host]["environment"]
 
 
+DEAD = {"failures": {"one": {"kind": "down", "links": ["leaf-0 <-> spine-1"]}}}
+"""A leaf has fewer uplinks than others."""
+RING = {"workload": {"collective": "all-reduce", "algorithm": "ring", "size": "64MB"}}
+SPARSE = {"workload": {"pattern": "permutation", "size": "1MB"}}
+
+
+@pytest.mark.parametrize("job", [RING, SPARSE])
+@pytest.mark.parametrize("place", [LEAF_SPINE, LEAF_SPINE | DEAD])
+def test_both_ends_have_as_many_queue_pairs(place: dict[str, Any], job: dict[str, Any]) -> None:
+    """NCCL takes its own number for both ends, and Mooncake refuses a peer with another one."""
+    found = Planned(make.of(place, job, "ethereal"))
+    for name, variable in (
+        ("nccl-ib", "NCCL_IB_QPS_PER_CONNECTION"),
+        ("mooncake", "MC_NUM_QP_PER_EP"),
+    ):
+        each = [settings(one.text) for one in files.of(name, found)]
+        counts = {given[variable] for given in each}
+        assert len(counts) == 1, (name, counts)
+    assert {given["MC_MLX5_QP_UDP_SPORTS"].count(",") + 1 for given in each} == set(
+        map(int, counts)
+    )
+    # As many as the hosts need that need most.
+    needed = max(
+        sum(pair["to"] == other["to"] for pair in host["queue_pairs"])
+        for host in found.plan["hosts"]
+        for other in host["queue_pairs"]
+    )
+    assert needed > 1
+    for host in found.plan["hosts"]:
+        assert host["environment"]["NCCL_IB_QPS_PER_CONNECTION"] == str(needed)
+        assert host["environment"]["NCCL_IB_SPLIT_DATA_ON_QPS"] == "1"
+
+
+def test_a_list_leaves_out_uplinks_that_lead_nowhere() -> None:
+    """Though it is as long as that of hosts whose uplinks all lead on."""
+    found = Planned(make.of(LEAF_SPINE | DEAD, RING, "ethereal"))
+    ports = [found.slots(host) for host in range(12)]
+    # The ring leaves the leaves by their last hosts: leaf-0's rules have no uplink 1.
+    assert 1 not in uplinks(found, ports[3])
+    assert {len(some) for some in ports} == {4}
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -366,7 +366,10 @@ def plan_for_hosts(scheme: str, seed: int, cluster_json: str) -> str:
     """Write a plan file that says only what hosts read."""
 
 def plan_host(experiment_json: str, seed: int, cluster_json: str, host: int, steps: int) -> str:
-    """Plan again what one host sends in all steps: its entry of ``hosts``, as JSON."""
+    """Plan again what one host sends in all steps: its entry of ``hosts``, as JSON.
+
+    Without the number of queue pairs for NCCL, which follows from all hosts.
+    """
 
 def port_segments(cluster_json: str, scheme: str) -> str:
     """List the source ports of every uplink of a cluster by switch, as ``scheme`` wants them."""

@@ -6,6 +6,7 @@ The core writes it; `tables` computes it again, from the file alone, for `weft p
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,14 +36,12 @@ def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]
     If a step does not hold its pieces, the number of queue pairs for NCCL is left out.
     """
     held = [step["pieces"] for step in steps]
+    found = _queue_pairs(cluster, held)
     known = all(pieces is not None for pieces in held)
+    variables = environment(cluster, _most(found) if known else None)
     return [
-        {
-            "host": host.name,
-            "queue_pairs": pairs,
-            "environment": environment(cluster, pairs if known else None),
-        }
-        for host, pairs in zip(cluster.hosts, _queue_pairs(cluster, held), strict=True)
+        {"host": host.name, "queue_pairs": pairs, "environment": dict(variables)}
+        for host, pairs in zip(cluster.hosts, found, strict=True)
     ]
 
 
@@ -65,13 +64,17 @@ def of_host(plan: Plan, name: str) -> dict[str, Any]:
     Raises:
         ExperimentError: There is no such host.
     """
-    number = find(clusters.from_json(plan["cluster"]), name).number
+    # Late, since checks of plans go by this module.
+    from weft.plans import pairs
+
+    cluster = clusters.from_json(plan["cluster"])
+    number = find(cluster, name).number
     steps = plan["steps"]
     if all(step["pieces"] is not None for step in steps):
         return dict(plan["hosts"][number])
-    experiment, cluster = json.dumps(plan["experiment"]), json.dumps(plan["cluster"])
-    found = _native.plan_host(experiment, plan["seed"], cluster, number, len(steps))
-    return dict(json.loads(found))
+    experiment, place = json.dumps(plan["experiment"]), json.dumps(plan["cluster"])
+    found = json.loads(_native.plan_host(experiment, plan["seed"], place, number, len(steps)))
+    return {**found, "environment": environment(cluster, pairs.most_of(plan))}
 
 
 def _queue_pairs(
@@ -104,20 +107,23 @@ def _filled(column: Iterable[int | None]) -> list[int]:
     return [NONE if value is None else value for value in column]
 
 
-def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]] | None) -> dict[str, str]:
-    """NCCL's variables for a host.
+def _most(found: list[list[dict[str, Any]]]) -> int:
+    """The most queue pairs between two hosts."""
+    counts = (Counter(pair["to"] for pair in pairs).values() for pairs in found)
+    return max((count for some in counts for count in some), default=1)
 
-    As many queue pairs a connection as some peer needs (NCCL takes 1 to 128), every message cut
-    over all of them, and the traffic class of the DSCP. NCCL has no variable for source ports.
-    `None`: the queue pairs are not known.
+
+def environment(cluster: Cluster, most: int | None) -> dict[str, str]:
+    """NCCL's variables, the same for all hosts.
+
+    Both ends of a connection have to have as many queue pairs, and NCCL does not ask the other one:
+    so as many as some two hosts need (NCCL takes 1 to 128), every message cut over all of them, and
+    the traffic class of the DSCP. NCCL has no variable for source ports. `most` None: not known.
     """
     found = {"NCCL_IB_TC": str(cluster.dscp << 2)}
-    if queue_pairs is None:
+    if most is None:
         return found | cluster.nccl
-    peers: dict[str, int] = {}
-    for pair in queue_pairs:
-        peers[pair["to"]] = peers.get(pair["to"], 0) + 1
-    most = min(max(peers.values(), default=1), 128)
+    most = min(most, 128)
     found["NCCL_IB_QPS_PER_CONNECTION"] = str(most)
     if most > 1:
         found["NCCL_IB_SPLIT_DATA_ON_QPS"] = "1"

@@ -28,6 +28,8 @@ SOFTWARE = Program(
     survives="how much each uplink carries; not the path of a single message",
     uncertain=(
         "data that is read takes the list of the host that it is read from",
+        "endpoints refuse each other where MC_NUM_QP_PER_EP differs: use the files of one plan on "
+        "all hosts",
         "one wrong entry has the whole list ignored, with a warning only: look at its log",
     ),
     settings=_settings,

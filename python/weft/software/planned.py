@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from weft import cluster as clusters
 from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
 from weft.errors import ExperimentError
-from weft.plans import hosts, network, verify
+from weft.plans import hosts, network, pairs, verify
 from weft.plans.file import Plan
-from weft.plans.hosts import NONE
 from weft.plans.network import Numbers
 from weft.switches import segments
 from weft.switches.segments import Range, Segments
@@ -53,17 +52,16 @@ class Planned:
         """By step."""
         self._counted: dict[tuple[int, bool], dict[int, int]] = {}
         self._slots: dict[tuple[int, int | None], list[int]] = {}
-        self._environments: dict[int, dict[str, str]] = {}
         self._draw = 0
         self._first_numbers = self._draw_numbers()
         found = [self._read(number, step) for number, step in enumerate(plan["steps"])]
-        self._pairs, self._ways = _unpacked(found)
+        self._pairs, self._ways = pairs.all_of(found)
         # What stays in a pod chooses no uplink of an aggregation switch.
         self._shares = {leaf: of for (leaf, _), of in sorted(self._counted.items())}
         count = len(self.net.leaf_of)
         self._backwards = np.sort(self._pairs % count << 32 | self._pairs // count)
         self._ports = self._path_ports()
-        self.most_pairs = int(np.unique(self._pairs, return_counts=True)[1].max(initial=1))
+        self.most_pairs = pairs.most(self._pairs)
         """The most planned queue pairs between two hosts."""
 
     @property
@@ -94,46 +92,50 @@ class Planned:
         first, end = np.searchsorted(self._backwards, np.array((dst, dst + 1)) << 32)
         return list(map(int, np.unique(self._backwards[first:end] & 0xFFFF_FFFF)))
 
-    def environment(self, host: int) -> dict[str, str]:
+    @functools.cached_property
+    def environment(self) -> dict[str, str]:
         """NCCL's variables, as the plan has them."""
-        found = self._environments.get(host)
-        if found is None:
-            count = len(self.net.leaf_of)
-            first, end = np.searchsorted(self._pairs, (host * count, (host + 1) * count))
-            pairs = [{"to": pair} for pair in self._pairs[first:end].tolist()]
-            found = self._environments[host] = hosts.environment(self.cluster, pairs)
-        return found
+        return hosts.environment(self.cluster, self.most_pairs)
 
     def slots(self, host: int, count: int | None = None) -> list[int]:
         """Ports for `count` queue pairs to every peer, over uplinks as the plan loads them.
 
-        As many as its leaf has paths unless told. Hosts begin at different places, so those of a
-        pod together fill its uplinks in proportion, also where each has fewer ports than there are.
+        Unless told as many as the leaf with most paths has: alike for all hosts, since software
+        may refuse a peer with another number. Hosts begin at different places, so those of a pod
+        together fill its uplinks in proportion, also where each has fewer ports than there are.
         """
         if (host, count) not in self._slots:
-            self._slots[host, count] = self._new_slots(host, count)
+            self._slots[host, count] = self._new_slots(host, count or self._usual_count)
         return self._slots[host, count]
 
-    def _new_slots(self, host: int, count: int | None) -> list[int]:
+    @functools.cached_property
+    def _usual_count(self) -> int:
+        ways = max(len(self._leading(host)) for host in range(len(self.cluster.hosts)))
+        if not ways:
+            return min(self.most_pairs, MOST_SLOTS)
+        return min(ways, max(_MANY, self.most_pairs), MOST_SLOTS)
+
+    def _new_slots(self, host: int, count: int) -> list[int]:
         leaf = int(self.net.leaf_of[host])
-        shares = self._leading(host, self._shares.get(leaf, {}))
-        if not self._ports or not shares:
-            return self.spread(count or min(self.most_pairs, MOST_SLOTS))
-        count = count or min(len(shares), max(_MANY, self.most_pairs), MOST_SLOTS)
+        shares = self._leading(host)
+        if not shares:
+            return self.spread(count)
         ways = sorted(shares)
         upto = np.cumsum([shares[way] for way in ways], dtype=np.float64)
         places = (np.arange(count) + self._offset(host)) / count * upto[-1]
         found = np.searchsorted(upto, places, side="right")
         return [self._ports[leaf, ways[min(int(way), len(ways) - 1)]] for way in found]
 
-    def _leading(self, host: int, shares: dict[int, int]) -> dict[int, int]:
-        """The paths whose rules lead to every peer of a host; all if there are none.
+    def _leading(self, host: int) -> dict[int, int]:
+        """Bytes by path, of those whose rules lead to every peer of a host; of all if none do.
 
-        A list is for all peers, and a rule knows the links of its own switch only.
+        A list is for all peers, and a rule knows the links of its own switch only. Nothing where
+        no port stands for a path.
         """
-        if (self.net.capacities > 0).all():
-            return shares
         net, leaf = self.net, int(self.net.leaf_of[host])
+        shares = self._shares.get(leaf, {}) if self._ports else {}
+        if (net.capacities > 0).all():
+            return shares
         leaves = np.unique(net.leaf_of[self.peers(host)])
         leaves = leaves[leaves != leaf]
         far = leaves[net.pod_of[leaves] != net.pod_of[leaf]]
@@ -188,17 +190,15 @@ class Planned:
     def _read(self, number: int, step: dict[str, Any]) -> NDArray[np.uint64]:
         """Bytes of a step by pair of hosts, and by leaf and path; its queue pairs, packed."""
         count = len(self.net.leaf_of)
-        pairs, amounts, packed = [], [], []
+        sums, amounts, packed = [], [], []
         for pieces in verify.pieces_of(self.plan, number):
             # Blocks have senders of their own, so no pair is in two of them.
-            pair = pieces["src"] * count + pieces["dst"]
-            names, sums = _sums(pair, pieces["bytes"])
-            pairs.append(names)
-            amounts.append(sums)
-            port = np.where(pieces["source_port"] == NONE, 0, pieces["source_port"])
-            packed.append(np.unique(_packed(pair, port << 16 | pieces["path"])))
+            names, total = _sums(pieces["src"] * count + pieces["dst"], pieces["bytes"])
+            sums.append(names)
+            amounts.append(total)
+            packed.append(pairs.of_pieces(pieces, count))
             self._share(pieces, step["times"])
-        both = np.concatenate([np.empty(0, dtype=np.int64), *pairs])
+        both = np.concatenate([np.empty(0, dtype=np.int64), *sums])
         sizes = np.concatenate([np.empty(0, dtype=np.int64), *amounts])
         self.demands.append((both // count, both % count, sizes))
         return np.concatenate([np.empty(0, dtype=np.uint64), *packed])
@@ -250,18 +250,6 @@ def _both(one: list[Range], other: list[Range]) -> list[Range]:
     """The ports that are in both."""
     common = [(max(a, c), min(b, d)) for a, b in one for c, d in other]
     return [(first, last) for first, last in common if first <= last]
-
-
-def _packed(pair: Numbers, way: Numbers) -> NDArray[np.uint64]:
-    """Two hosts, source port and path in one number each."""
-    return pair.astype(np.uint64) << np.uint64(32) | way.astype(np.uint64)
-
-
-def _unpacked(packed: list[NDArray[np.uint64]]) -> tuple[Numbers, Numbers]:
-    """Pairs of hosts, ascending, and a source port and a path of each."""
-    whole = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *packed]))
-    low = np.uint64(0xFFFF_FFFF)
-    return (whole >> np.uint64(32)).astype(np.int64), (whole & low).astype(np.int64)
 
 
 def _sums(keys: Numbers, amounts: Numbers) -> tuple[Numbers, Numbers]:

@@ -147,7 +147,8 @@ fn assemble(
     })
 }
 
-/// The table of the host `number` of a plan, whose subflows are planned again.
+/// The table of the host `number` of a plan, whose subflows are planned again; without the number of queue
+/// pairs for NCCL, which follows from all hosts.
 ///
 /// # Errors
 /// As [`plan`].
@@ -161,7 +162,8 @@ pub fn host_table(
     let again = (0..steps).map(|step| subflows(experiment, seed, step, (number, number + 1)));
     let again = again.collect::<Result<Vec<_>>>()?;
     let mut tables = hosts::tables(cluster, again.iter().map(Some));
-    Ok(tables.swap_remove(number as usize))
+    let environment = hosts::environment(cluster, None);
+    Ok(HostTable { environment, ..tables.swap_remove(number as usize) })
 }
 
 /// What makes packets take their paths; `none` where switches hash.

@@ -31,13 +31,24 @@ pub(super) fn tables<'a>(
     }
     // A cluster was checked when it was read.
     let addresses = cluster.path_addresses().ok().flatten();
+    let environment = environment(cluster, is_whole.then(|| most(&by_host)));
     let table = |(host, ways): (usize, BTreeMap<Way, BTreeSet<usize>>)| {
         let row = |(way, steps)| queue_pair(cluster, addresses.as_ref(), way, steps);
-        let queue_pairs: Vec<QueuePairRow> = ways.into_iter().map(row).collect();
-        let environment = environment(cluster, is_whole.then_some(&queue_pairs[..]));
+        let queue_pairs = ways.into_iter().map(row).collect();
+        let environment = environment.clone();
         HostTable { host: cluster.hosts[host].name.clone(), queue_pairs, environment }
     };
     by_host.into_iter().enumerate().map(table).collect()
+}
+
+/// The most ways from one host to another.
+fn most(by_host: &[BTreeMap<Way, BTreeSet<usize>>]) -> usize {
+    // Those to one host stand together.
+    let longest = |ways: &BTreeMap<Way, BTreeSet<usize>>| {
+        let to: Vec<u32> = ways.keys().map(|(dst, ..)| *dst).collect();
+        to.chunk_by(|a, b| a == b).map(<[u32]>::len).max()
+    };
+    by_host.iter().filter_map(longest).max().unwrap_or(1)
 }
 
 fn queue_pair(
@@ -71,15 +82,13 @@ fn flow_label(port: u16) -> u32 {
     }
 }
 
-/// NCCL's variables for a host: as many queue pairs a connection as some peer needs (NCCL takes 1 to
-/// 128), every message split over all of them, and the traffic class of the DSCP. NCCL has no variable
-/// for source ports. Without `queue_pairs` these are not known.
-fn environment(cluster: &Cluster, queue_pairs: Option<&[QueuePairRow]>) -> InOrder<String> {
+/// NCCL's variables, the same for all hosts, since both ends of a connection have to have as many queue
+/// pairs: as many as some two hosts need (NCCL takes 1 to 128), every message split over all of them, and
+/// the traffic class of the DSCP. NCCL has no variable for source ports. Without `most` these are not known.
+pub(super) fn environment(cluster: &Cluster, most: Option<usize>) -> InOrder<String> {
     let mut found = vec![("NCCL_IB_TC".to_owned(), (u32::from(cluster.dscp) << 2).to_string())];
-    if let Some(queue_pairs) = queue_pairs {
-        let mut peers: BTreeMap<&str, u32> = BTreeMap::new();
-        queue_pairs.iter().for_each(|pair| *peers.entry(&pair.to).or_default() += 1);
-        let most = peers.into_values().max().unwrap_or(1).min(128);
+    if let Some(most) = most {
+        let most = most.min(128);
         found.push(("NCCL_IB_QPS_PER_CONNECTION".to_owned(), most.to_string()));
         if most > 1 {
             found.push(("NCCL_IB_SPLIT_DATA_ON_QPS".to_owned(), "1".to_owned()));
