@@ -262,6 +262,17 @@ def test_mistakes_elsewhere(tmp_path: Path) -> None:
         ({"fabric": SMALL, "clusters": {}}, r"cluster: clusters: unknown key; did you mean"),
         ({"fabric": SMALL, "workload": {}}, r"cluster: workload: .* it belongs to the job$"),
         ({"fabric": SMALL, "nccl": {"A": 1.5}}, r"cluster: nccl.A: neither text nor"),
+        (
+            {"fabric": SMALL, "nccl": {"A B": "1"}},
+            r"cluster: nccl.A B: is no variable; use letters",
+        ),
+        ({"fabric": SMALL, "nccl": {"1A": "1"}}, r"cluster: nccl.1A: is no variable; use letters"),
+        ({"fabric": SMALL, "nccl": {"A": "1\nB=2"}}, r"cluster: nccl.A: '1\\nB=2' is more than a"),
+        *(
+            ({"fabric": SMALL, "nccl": {"NCCL_IB_QPS_PER_CONNECTION": count}}, r"; use 1 to 128$")
+            for count in ("abc", 0, "0", -1, 129, "")
+        ),
+        ({"fabric": SMALL, "cluster": {"host": ""}}, r"cluster.host: is empty; write host = \"h"),
         ({"fabric": SMALL, "cluster": 3}, r"cluster: cluster: not a table; write \[cluster\]"),
         ({"fabric": SMALL, "title": 3}, r"cluster: title: not text; write title"),
     ]:

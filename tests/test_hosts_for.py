@@ -230,6 +230,16 @@ def test_a_list_leaves_out_uplinks_that_lead_nowhere() -> None:
     assert {len(some) for some in ports} == {4}
 
 
+def test_values_of_variables_reach_the_program_as_they_are(tmp_path: Path) -> None:
+    """NCCL separates with semicolons, which a shell would take for the end of a command."""
+    value = "allreduce:tree;broadcast:$HOME 'ring'"
+    found = Planned(make.of(LEAF_SPINE | {"nccl": {"NCCL_ALGO": value}}, EXCHANGE, "ethereal"))
+    (tmp_path / "h0.env").write_text(files.of("nccl-ib", found, "h0")[0].text)
+    words = ["sh", "-c", 'set -a; . ./h0.env; set +a; printf %s "$NCCL_ALGO"']
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (value, "")
+
+
 @pytest.mark.parametrize(
     "damage",
     [

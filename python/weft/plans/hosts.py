@@ -6,6 +6,7 @@ The core writes it; `tables` computes it again, from the file alone, for `weft p
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -128,3 +129,8 @@ def environment(cluster: Cluster, most: int | None) -> dict[str, str]:
     if most > 1:
         found["NCCL_IB_SPLIT_DATA_ON_QPS"] = "1"
     return found | cluster.nccl
+
+
+def assignments(variables: Mapping[str, str]) -> list[str]:
+    """Lines for a shell that set variables."""
+    return [f"{name}={shlex.quote(value)}" for name, value in variables.items()]

@@ -181,7 +181,7 @@ def host(plan: Plan, name: str) -> str:
     """The queue pairs of a host, one per line, and its environment variables."""
     table = hosts.of_host(plan, name)
     pairs = [json.dumps(pair) for pair in table["queue_pairs"]]
-    settings = [f"{key}={value}" for key, value in table["environment"].items()]
+    settings = hosts.assignments(table["environment"])
     return "\n".join([*(pairs or [f"{name} sends nothing"]), "", *settings])
 
 

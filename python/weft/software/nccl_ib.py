@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.plans.hosts import assignments
 from weft.software.planned import Planned
 from weft.software.program import Program
 
@@ -15,7 +16,7 @@ def _ports(planned: Planned, src: int, dst: int) -> Sequence[int]:
 
 
 def _settings(planned: Planned, _host: int) -> Sequence[str]:
-    return [f"{name}={value}" for name, value in planned.environment.items()]
+    return assignments(planned.environment)
 
 
 SOFTWARE = Program(

@@ -193,6 +193,9 @@ pub enum State {
     Down,
 }
 
+/// NCCL's variable for the queue pairs of a connection.
+pub const QUEUE_PAIRS: &str = "NCCL_IB_QPS_PER_CONNECTION";
+
 /// What else stands in a `CLUSTER.toml`.
 const SECTIONS: [&str; 6] = ["title", "notes", "fabric", "failures", "cluster", "nccl"];
 
@@ -308,13 +311,29 @@ fn raw(table: &Table, key: &str) -> Box<RawValue> {
 }
 
 fn environment(section: &Table) -> Result<InOrder<String>, ExperimentError> {
-    let one = |(key, item): (&str, &Item)| match &item.value {
-        Value::Text(text) => Ok((key.to_owned(), text.clone())),
-        Value::Int(number) => Ok((key.to_owned(), number.to_string())),
-        _ => {
-            let what = format!("neither text nor a whole number; write {key} = \"...\"");
-            Err(ExperimentError::new(format!("nccl.{key}"), item.origin, what))
+    let one = |(key, item): (&str, &Item)| {
+        let wrong = |what| ExperimentError::new(format!("nccl.{key}"), item.origin, what);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !key.chars().all(is_name) || key.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(wrong("is no variable; use letters, digits and _".to_owned()));
         }
+        let value = match &item.value {
+            Value::Text(text) => text.clone(),
+            Value::Int(number) => number.to_string(),
+            _ => {
+                let what = format!("neither text nor a whole number; write {key} = \"...\"");
+                return Err(wrong(what));
+            }
+        };
+        if value.contains(char::is_control) {
+            return Err(wrong(format!("{} is more than a line; write one", quoted(&value))));
+        }
+        // NCCL's own limits; plans count with it.
+        let is_count = |value: &str| value.parse().is_ok_and(|count| (1..=128).contains(&count));
+        if key == QUEUE_PAIRS && !is_count(&value) {
+            return Err(wrong(format!("{} is out of range; use 1 to 128", quoted(&value))));
+        }
+        Ok((key.to_owned(), value))
     };
     section.iter().map(one).collect::<Result<_, _>>().map(InOrder)
 }

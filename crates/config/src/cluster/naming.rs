@@ -198,9 +198,10 @@ impl<'a> Names<'a> {
             }
             None => default,
             Some(Value::Text(text)) if !text.is_empty() => text,
-            Some(_) => {
+            Some(other) => {
+                let what = if other.as_text().is_some() { "is empty" } else { "not text" };
                 let example = if default.is_empty() { "10.{leaf}.0.1" } else { default };
-                return Err(self.wrong(key, format!("not text; write {key} = \"{example}\"")));
+                return Err(self.wrong(key, format!("{what}; write {key} = \"{example}\"")));
             }
         };
         Pattern::read(text, allowed).map_err(|error| self.wrong(key, error.0))
