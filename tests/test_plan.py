@@ -564,6 +564,18 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
         (CLUSTER.replace("leaves = 3", "leafs = 3"), JOB, [], "c.toml: fabric.leafs (line 5)"),
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
         (
+            CLUSTER,
+            JOB,
+            ["--set", "balance.enforce=discovered"],
+            'j.toml: balance.enforce: is "discovered", and nothing says which source ports lead ',
+        ),
+        (
+            CLUSTER + "[cluster]\nfirst_port = 50000\n",
+            JOB,
+            [],
+            "c.toml: cluster.first_port: plans cut the ports of RoCE",
+        ),
+        (
             CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["leaf-0 <-> spine-1"]\n',
             JOB + "[balance]\nconnections = 1\n",
             ["--scheme", "hpn"],
@@ -602,6 +614,16 @@ def test_mistakes_are_one_line(
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_ports_of_a_known_hash_are_said_to_be_a_models(tmp_path: Path, weft: Weft) -> None:
+    """Hosts and seeds of the cluster's switches are others."""
+    (tmp_path / "c.toml").write_text(CLUSTER + '[fabric.switch]\nhash = "crc32"\n')
+    words = ("plan", "c.toml", "--job", "all-to-all:size=1MB")
+    for enforce, lines in (("segments", 0), ("hash", 1)):
+        done = weft(*words, "--set", f"balance.enforce={enforce}")
+        assert (done.returncode, len(done.stderr.splitlines())) == (0, lines), done.stderr
+        assert done.stderr.startswith("warning: balance.enforce: " * lines)
 
 
 @pytest.mark.parametrize(

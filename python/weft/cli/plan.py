@@ -197,13 +197,19 @@ def _made(
 
 
 def _warn(made: Plan) -> None:
-    """Say so where all schemes plan the same, as runs of the job do."""
+    """Say so where all schemes plan the same, as runs do, and where ports are a model's."""
     from weft import _native
     from weft.cli.terminal import note
 
     stays = _native.plan_stays(json_.dumps(made["experiment"]), made["seed"])
     if stays is not None:
         note(f"warning: {stays}")
+    if made["enforce"] == "hash":
+        note(
+            'warning: balance.enforce: source ports of "hash" are for hosts 10.0.0.1, 10.0.0.2, '
+            "... and the hash seeds of simulated switches; for real ones find ports by "
+            "weft discover, and name its table with --paths"
+        )
 
 
 def _job(job: str | None) -> Path | str:

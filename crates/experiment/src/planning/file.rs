@@ -102,10 +102,15 @@ fn assemble(
     experiment: &Resolved,
     cluster: Cluster,
 ) -> Result<PlanFile> {
+    let enforce = enforced(experiment);
+    if request.paths.is_none() && enforce == Enforce::Discovered.name() {
+        let what = "is \"discovered\", and nothing says which source ports lead where; name a table of \
+                    weft discover with --paths";
+        return Err(wrong("balance.enforce", what.to_owned()).in_source(request.job.source));
+    }
     // Ports of a table are nowhere but in the plan.
     let most = if request.paths.is_some() { u64::MAX } else { request.most_subflows };
     let mut planned = plan(experiment, request.seed, most)?;
-    let enforce = enforced(experiment);
     if let Some(paths) = &request.paths {
         let table = PathsFile::read(paths.text, paths.source)?;
         let wrong = |what| wrong("sources", what).in_source(paths.source);
@@ -119,7 +124,8 @@ fn assemble(
         found_ports::give(&mut planned.steps, &cluster, &table, &network).map_err(wrong)?;
     }
     let segments = match enforce {
-        "segments" => port_segments(&cluster, experiment.balance.scheme.info())?,
+        "segments" => port_segments(&cluster, experiment.balance.scheme.info())
+            .map_err(|error| error.in_source(request.cluster.source))?,
         _ => PortSegments::default(),
     };
     let steps = planned.steps;
