@@ -71,8 +71,15 @@ fn parse_toml(text: &str) -> Result<Table, ExperimentError> {
         Origin::Line(newlines.count() as u32 + 1)
     };
     let document = DeTable::parse(text).map_err(|error| {
-        let origin = error.span().map_or(Origin::Unknown, |span| line_of(span.start));
-        ExperimentError::new("", origin, format!("not TOML: {}; mend this line", error.message()))
+        let span = error.span();
+        let origin = span.as_ref().map_or(Origin::Unknown, |span| line_of(span.start));
+        let what = match span.and_then(|span| text.get(span)) {
+            Some(key) if error.message() == "duplicate key" => {
+                format!("not TOML: {key} is there twice; remove one")
+            }
+            _ => format!("not TOML: {}; mend this line", error.message()),
+        };
+        ExperimentError::new("", origin, what)
     })?;
     table_of(document.get_ref(), &line_of)
 }

@@ -149,8 +149,18 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let Some((_, scale)) = units.iter().find(|(known, _)| *known == spelt).or_else(letter) else {
         let unknown = format!("{name} {text:?} has an unknown unit {unit:?}");
         let meant = units.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
+        // Bytes a second, where rates are in bits.
+        let in_bits = |bits: &str, scale: u64| match unit.contains('B') && !bits.contains('B') {
+            true => scale_decimal(number, 8 * scale).ok().filter(|bits| *bits > 0).map(Rate::bps),
+            false => None,
+        };
         return Err(UnitError(match meant {
-            Some((meant, _)) => format!("{unknown}: write \"{number}{meant}\""),
+            Some((meant, scale)) => match in_bits(meant, *scale) {
+                Some(rate) => {
+                    format!("{unknown}: write \"{rate}\", or \"{number}{meant}\" if bits are meant")
+                }
+                None => format!("{unknown}: write \"{number}{meant}\""),
+            },
             None => {
                 let known: Vec<_> = units.iter().map(|(known, _)| *known).collect();
                 format!("{unknown}: use one of {}", known.join(", "))

@@ -18,6 +18,14 @@ fn quantities_without_units_are_refused_with_the_mend() {
     assert!(parse_time("5 parsecs").unwrap_err().to_string().contains("unknown unit \"parsecs\""));
     let small = parse_size("64kb").unwrap_err().to_string();
     assert_eq!(small, "size \"64kb\" has an unknown unit \"kb\": write \"64KB\"");
+    let bytes = parse_rate("12.5GB/s").unwrap_err().to_string();
+    assert_eq!(
+        bytes,
+        "rate \"12.5GB/s\" has an unknown unit \"GB/s\": write \"100Gbps\", or \"12.5Gb/s\" if bits are \
+         meant"
+    );
+    let small = parse_rate("100gbps").unwrap_err().to_string();
+    assert_eq!(small, "rate \"100gbps\" has an unknown unit \"gbps\": write \"100Gbps\"");
     assert!(parse_rate("fast").unwrap_err().to_string().contains("\"400Gbps\""));
     assert!(parse_time("0.1ps").unwrap_err().to_string().contains("finer"));
     let huge = parse_size("99999999TB").unwrap_err().to_string();
