@@ -2,9 +2,11 @@
 
 use crate::variables::profile_directory;
 use crate::{DeployError, Deployment, Prometheus};
+use std::fs::File;
 use std::io;
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes `directory`, unless it is there, and tries whether files can be written into it.
 ///
@@ -16,13 +18,16 @@ pub fn try_directory(directory: &Path) -> io::Result<()> {
 }
 
 fn try_writing(directory: &Path) -> io::Result<()> {
-    let probe = directory.join(format!(".weft-{}", std::process::id()));
-    std::fs::write(&probe, "")?;
-    // Another host or container has a process of this number, which was as far at the same time.
-    std::fs::remove_file(&probe).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })
+    loop {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let probe = directory.join(format!(".weft-{}-{now}", std::process::id()));
+        // A new file, never what a link leads to: others may write into the directory, too.
+        match File::create_new(&probe) {
+            // Another host or container has a process of this number, which has come at the same time.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.and_then(|_| std::fs::remove_file(&probe)),
+        }
+    }
 }
 
 impl Deployment {
@@ -73,6 +78,21 @@ fn said(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Others may write into the directory.
+    #[test]
+    fn what_a_link_leads_to_stays_as_it_was() {
+        let directory = std::env::temp_dir().join(format!("weft-linked-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("it is made");
+        let precious = directory.join("precious");
+        std::fs::write(&precious, "as it was").expect("it is written");
+        let link = directory.join(format!(".weft-{}", std::process::id()));
+        std::os::unix::fs::symlink(&precious, &link).expect("it is made");
+        try_directory(&directory).expect("it can be written");
+        assert_eq!(std::fs::read_to_string(&precious).expect("it is there"), "as it was");
+        assert!(link.is_symlink());
+        std::fs::remove_dir_all(&directory).expect("it goes");
+    }
 
     /// As of processes of one number in several containers.
     #[test]

@@ -57,8 +57,11 @@ impl Slot {
 
     fn lock(directory: &Path, number: usize) -> Result<Option<Slot>> {
         let path = directory.join(lock_name(number));
-        // One that is there may be another user's, which is good enough to lock.
-        let lock = File::open(&path).or_else(|_| {
+        // One that is there may be another user's, which is good enough to lock. Where it is no file at all,
+        // nobody waits for it.
+        let mut known = OpenOptions::new();
+        known.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let lock = known.open(&path).or_else(|_| {
             let mut new = OpenOptions::new();
             new.write(true).create_new(true).mode(READABLE).open(&path)
         })?;
@@ -105,6 +108,28 @@ fn broken(directory: &Path, error: &Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Others may write into the directory: what they leave there leads nowhere, and holds up nobody.
+    #[test]
+    fn links_and_pipes_of_others_do_no_harm() {
+        let directory = std::env::temp_dir().join(format!("weft-links-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("it is made");
+        let precious = directory.join("precious");
+        std::fs::write(&precious, "as it was").expect("it is written");
+        for ending in ["prom", "json"] {
+            let link = directory.join(format!("weft-0.{ending}.{}", std::process::id()));
+            std::os::unix::fs::symlink(&precious, link).expect("it is made");
+        }
+        let pipe = directory.join(lock_name(0)).into_os_string().into_encoded_bytes();
+        let pipe = std::ffi::CString::new(pipe).expect("no zeros");
+        // SAFETY: text that ends in zero.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        let slot = Slot::take(&directory).map_err(|_| "no slot").expect("there is room");
+        slot.write("metrics", "json").map_err(|_| "not written").expect("there is room");
+        assert_eq!(std::fs::read_to_string(&precious).expect("it is there"), "as it was");
+        drop(slot);
+        std::fs::remove_dir_all(&directory).expect("it goes");
+    }
 
     #[test]
     fn numbers_are_taken_and_come_back() {

@@ -7,7 +7,8 @@ use crate::directory::Slot;
 use crate::http::Pages;
 use crate::nic::{Nic, Nics};
 use crate::{http, logger};
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -231,9 +232,14 @@ pub(crate) fn write(file: &Path, text: &str, mode: Option<u32>) -> std::io::Resu
     let mut beside = file.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    let written = std::fs::write(&beside, text)
+    // One may be left of a process of this number.
+    let _ = std::fs::remove_file(&beside);
+    // A new file, never what a link leads to: others may write into the directory, too.
+    let mut new = File::create_new(&beside)?;
+    let written = new
+        .write_all(text.as_bytes())
         .and_then(|()| match mode {
-            Some(mode) => std::fs::set_permissions(&beside, Permissions::from_mode(mode)),
+            Some(mode) => new.set_permissions(Permissions::from_mode(mode)),
             None => Ok(()),
         })
         .and_then(|()| std::fs::rename(&beside, file));
