@@ -55,8 +55,46 @@ impl TraceFile {
     pub(crate) fn write(&mut self, mut events: String) -> Result<()> {
         let len = events.len() as u64;
         events.push_str(TAIL);
-        self.file.write_all_at(events.as_bytes(), self.len)?;
+        if let Err(error) = self.file.write_all_at(events.as_bytes(), self.len) {
+            // A part of it may be there. Where the end was there is room for it, on a full disk too.
+            let ended = self.file.write_all_at(TAIL.as_bytes(), self.len);
+            let _ = ended.and_then(|()| self.file.set_len(self.len + TAIL.len() as u64));
+            return Err(error);
+        }
         self.len += len;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As on a disk that is full: what does not fit is not there in part.
+    #[test]
+    #[expect(unsafe_code, reason = "std has no limit of files")]
+    fn what_cannot_be_written_leaves_the_file_as_it_was() {
+        const MOST: u64 = 1 << 20;
+        let directory = std::env::temp_dir().join(format!("weft-full-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("it is made");
+        let mut file = TraceFile::create(&directory, None).expect("it is made");
+        file.write("{\"name\":\"first\"},\n".into()).expect("there is room");
+        let whole = std::fs::read_to_string(&file.path).expect("it is there");
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for two numbers; the signal would end the process.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            assert_eq!(libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit), 0);
+            let less = libc::rlimit { rlim_cur: MOST, ..limit };
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const less), 0);
+        }
+        let more = "{\"name\":\"more\"},\n".repeat(MOST as usize / 8);
+        let outcome = file.write(more);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
+        assert!(outcome.is_err());
+        assert_eq!(std::fs::read_to_string(&file.path).expect("it is there"), whole);
+        assert!(whole.ends_with("},\n{}]\n"), "{whole}");
+        std::fs::remove_dir_all(&directory).expect("it goes");
     }
 }
