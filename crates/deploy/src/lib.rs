@@ -136,12 +136,17 @@ pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Deployme
     on_machine(get, &interfaces::of_this_machine()?)
 }
 
-/// The collectives of the plan that the environment of this process names; none where it names no plan.
+/// The collectives of the plans that the environment of this process names, one of each plane; none where it
+/// names no plan.
 ///
 /// # Errors
-/// If the file cannot be read, or is no plan: one line.
+/// If a file cannot be read, or is no plan: one line.
 pub fn planned_collectives() -> Result<Vec<PlannedCollective>, DeployError> {
-    variables::path_in("WEFT_CONFIG").map_or(Ok(Vec::new()), |path| source::read_collectives(&path))
+    let mut all = Vec::new();
+    for path in variables::config_files() {
+        all.extend(source::read_collectives(&path)?);
+    }
+    Ok(all)
 }
 
 /// As [`from_environment`], on a machine with these interfaces.

@@ -143,12 +143,16 @@ pub const VARIABLES: &[Variable] = &[
 
 /// The directory of [`WEFT_PROFILE`](VARIABLES), if it is set.
 pub fn profile_directory() -> Option<PathBuf> {
-    path_in("WEFT_PROFILE")
+    of_this_process("WEFT_PROFILE").text.map(PathBuf::from)
 }
 
-pub(crate) fn path_in(name: &str) -> Option<PathBuf> {
-    let text = std::env::var(name).ok()?;
-    Some(text.trim()).filter(|text| !text.is_empty()).map(PathBuf::from)
+/// The files of [`WEFT_CONFIG`](VARIABLES), one of each plane.
+pub(crate) fn config_files() -> Vec<PathBuf> {
+    of_this_process("WEFT_CONFIG").files()
+}
+
+fn of_this_process(name: &'static str) -> Text {
+    Text::of(name, std::env::var(name).ok())
 }
 
 /// A key that is shorter can be guessed.
@@ -228,8 +232,7 @@ pub fn unknown<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, DeployError> {
     let get = |name: &'static str| {
         assert!(VARIABLES.iter().any(|known| known.name == name), "{name} is in the table");
-        let text = get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        Text { name, text }
+        Text::of(name, get(name))
     };
     let path_time_out = get("WEFT_PATH_TIMEOUT").span(Duration::from_secs(1))?;
     let give_up = get("WEFT_GIVE_UP").span(Duration::from_secs(30))?;
@@ -297,6 +300,11 @@ struct Text {
 }
 
 impl Text {
+    fn of(name: &'static str, text: Option<String>) -> Text {
+        let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        Text { name, text }
+    }
+
     fn wrong(&self, what: &str) -> DeployError {
         let text = self.text.as_deref().unwrap_or_default();
         DeployError(format!("{}: {text:?}: {what}", self.name))

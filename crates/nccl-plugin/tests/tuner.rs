@@ -20,7 +20,7 @@ type Table = [[f32; PROTOCOLS]; ALGORITHMS];
 const SIZE: usize = 64_000_000;
 const RANKS: usize = 4;
 
-/// A plan of two jobs side by side, cut down to what hosts read.
+/// Two plans, each of a plane and of some of the jobs, cut down to what hosts read.
 fn set_up() {
     let job = |operation: &str, algorithm: &str, more: &str| {
         format!(
@@ -33,17 +33,22 @@ fn set_up() {
         job("all-gather", "pat", ""),
         job("reduce-scatter", "recursive-doubling", ""),
     ];
-    let [a, b, c] = jobs;
     let fabric =
         "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
     let (cluster, _) = cluster::read(fabric, Format::Toml, "test", 1).expect("a cluster");
     let plan = to_json(&PlanForHosts::new("ethereal".into(), 1, cluster));
     let plan = plan.strip_suffix('}').expect("an object");
-    let text =
-        format!(r#"{plan},"experiment":{{"workload":{{"jobs":{{"a":{a},"b":{b},"c":{c}}}}}}}}}"#);
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.json", std::process::id()));
-    std::fs::write(&file, text).expect("it is written");
-    environment(&[("WEFT_CONFIG", file.to_str().expect("text"))]);
+    let of = |number: usize, jobs: &[String]| {
+        let names = jobs.iter().zip(["a", "b"]).map(|(job, name)| format!(r#""{name}":{job}"#));
+        let jobs = names.collect::<Vec<_>>().join(",");
+        let text = format!(r#"{plan},"experiment":{{"workload":{{"jobs":{{{jobs}}}}}}}}}"#);
+        let name = format!("{}-{number}.json", std::process::id());
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, text).expect("it is written");
+        file.to_str().expect("text").to_owned()
+    };
+    let files = [of(0, &jobs[..1]), of(1, &jobs[1..])];
+    environment(&[("WEFT_CONFIG", &files.join(","))]);
 }
 
 /// Estimates of NCCL's: trees are best; collective networks are not there.
