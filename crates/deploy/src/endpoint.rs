@@ -29,7 +29,7 @@ pub(crate) fn deployment(
     given: &Given,
     interfaces: &[Interface],
 ) -> Result<Deployment, DeployError> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = given.key_is_open.clone().into_iter().collect();
     let (mut schemes, mut devices, mut paths) = (Vec::new(), Vec::new(), Vec::new());
     if given.configs.is_empty() {
         let (scheme, found) = unplanned(given, interfaces, &mut warnings)?;

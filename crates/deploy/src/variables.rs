@@ -1,6 +1,9 @@
 //! The variables of the environment: one table, and what stands in them.
 
 use crate::{DeployError, Prometheus};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,8 +158,9 @@ fn of_this_process(name: &'static str) -> Text {
     Text::of(name, std::env::var(name).ok())
 }
 
-/// A key that is shorter can be guessed.
+/// A key that is shorter can be guessed, and one that is longer than this is none, but a device that never ends.
 const LEAST_KEY: usize = 16;
+const MOST_KEY: usize = 64 << 10;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,6 +203,8 @@ pub(crate) struct Given {
     pub(crate) encrypt: bool,
     pub(crate) congestion: Option<Arc<str>>,
     pub(crate) key: Arc<[u8]>,
+    /// What to say of a key that others may read.
+    pub(crate) key_is_open: Option<String>,
     pub(crate) hosts: Vec<String>,
     pub(crate) ifname: Option<String>,
     /// One for all NICs, or one of each; none where interfaces tell.
@@ -234,6 +240,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
         assert!(VARIABLES.iter().any(|known| known.name == name), "{name} is in the table");
         Text::of(name, get(name))
     };
+    let (key, key_is_open) = get("WEFT_KEY_FILE").secret()?;
     let path_time_out = get("WEFT_PATH_TIMEOUT").span(Duration::from_secs(1))?;
     let give_up = get("WEFT_GIVE_UP").span(Duration::from_secs(30))?;
     if give_up < path_time_out {
@@ -269,7 +276,8 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, Deploy
             .unwrap_or(Checksum::BetweenHosts),
         encrypt: get("WEFT_ENCRYPT").flag()?.unwrap_or(false),
         congestion: get("WEFT_TCP_CONGESTION").congestion()?,
-        key: get("WEFT_KEY_FILE").secret()?,
+        key,
+        key_is_open,
         hosts: get("WEFT_HOST").list(),
         ifname: get("WEFT_IFNAME").text,
         rdma_devices: get("WEFT_RDMA_DEVICE").devices()?,
@@ -319,19 +327,31 @@ impl Text {
         }
     }
 
-    /// The bytes of a file; none where it is not given.
-    fn secret(self) -> Result<Arc<[u8]>, DeployError> {
-        let Some(path) = &self.text else { return Ok(Arc::default()) };
-        let bytes = std::fs::read(path)
+    /// The bytes of a file, none where it is not given; and what to say if others may read it.
+    fn secret(self) -> Result<(Arc<[u8]>, Option<String>), DeployError> {
+        let Some(path) = &self.text else { return Ok(Default::default()) };
+        let make = format!("(umask 077; head -c 32 /dev/urandom > {path})");
+        let (mut bytes, most) = (Vec::new(), MOST_KEY as u64 + 1);
+        let mode = File::open(path)
+            .and_then(|file| {
+                let mode = file.metadata()?.permissions().mode();
+                file.take(most).read_to_end(&mut bytes).map(|_| mode)
+            })
             .map_err(|error| self.wrong(&format!("cannot be read: {error}; give a file")))?;
         if bytes.len() < LEAST_KEY {
-            let what = format!(
-                "has {} bytes; make {LEAST_KEY} or more: head -c 32 /dev/urandom > {path}",
-                bytes.len()
-            );
+            let what = format!("has {} bytes; make {LEAST_KEY} or more: {make}", bytes.len());
             return Err(self.wrong(&what));
         }
-        Ok(bytes.into())
+        if bytes.len() > MOST_KEY {
+            let what = format!("has more than {MOST_KEY} bytes; make a file of a few: {make}");
+            return Err(self.wrong(&what));
+        }
+        let open = format!(
+            "{}: {path}: other users of this host may read it (mode {:03o}); chmod o= {path}",
+            self.name,
+            mode & 0o777
+        );
+        Ok((bytes.into(), (mode & 0o004 > 0).then_some(open)))
     }
 
     fn word<T: Copy>(self, words: &[(&str, T)]) -> Result<Option<T>, DeployError> {

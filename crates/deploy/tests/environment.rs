@@ -268,6 +268,25 @@ fn a_plan_brings_scheme_options_and_seed() {
     assert!(scheme.contains("queue_pairs: 4"), "{scheme}");
 }
 
+/// The key of a job is nobody else's, and a file.
+#[test]
+fn a_key_that_others_may_read_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let here = [interface("eth0", "10.0.0.2")];
+    let path = file("job.key", "sixteen bytes at least");
+    let given = [("WEFT_KEY_FILE", path.to_str().unwrap())];
+    for (mode, warnings) in [(0o600, 0), (0o640, 0), (0o644, 1)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let found = deployed(&given, &here).unwrap();
+        assert_eq!(found.warnings.len(), warnings, "{mode:o}: {:?}", found.warnings);
+        assert!(found.warnings.iter().all(|line| line.contains("(mode 644); chmod o= ")));
+        assert_eq!(&found.devices[0].endpoint.job_key[..], b"sixteen bytes at least");
+    }
+    // It never ends.
+    let endless = deployed(&[("WEFT_KEY_FILE", "/dev/zero")], &here).unwrap_err();
+    assert!(endless.contains("has more than 65536 bytes"), "{endless}");
+}
+
 /// 1/32 of what the line carries in 100 us, but 32 KiB at the least.
 #[test]
 fn chunks_are_as_long_as_the_line_is_fast() {
