@@ -268,6 +268,30 @@ fn a_plan_brings_scheme_options_and_seed() {
     assert!(scheme.contains("queue_pairs: 4"), "{scheme}");
 }
 
+/// A plan that somebody has edited is refused before anything is looked up in it, with its key.
+#[test]
+fn a_plan_whose_cluster_does_not_fit_is_refused() {
+    let here = [interface("eth0", "10.0.0.2")];
+    let good: serde_json::Value = serde_json::from_str(&plan(CLUSTER, "ethereal", "{}")).unwrap();
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [(Edit, &str); 6] = [
+        (|it| drop(it["hosts"].as_array_mut().unwrap().pop()), "cluster.hosts: 3 of a fabric"),
+        (|it| it["hosts"][0]["number"] = 32_767.into(), "cluster.hosts: h0 has number 32767"),
+        (|it| it["links"] = serde_json::json!([]), "cluster.links: 0 for 4 hosts"),
+        (|it| it["port"] = 65_535.into(), "cluster.ports: 64 from 65535 on"),
+        (|it| it["ports"] = 0.into(), "cluster.ports: 0 from 4791 on"),
+        (|it| it["last_port"] = 9.into(), "cluster.last_port: 9 is below first_port"),
+    ];
+    for (edit, said) in edits {
+        let mut bad = good.clone();
+        edit(&mut bad["cluster"]);
+        let path = file("edited/plan.json", &bad.to_string());
+        let error = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap_err();
+        assert!(error.contains(said) && error.contains("plan.json: "), "{error}");
+        assert!(error.ends_with("; make the plan again"), "{error}");
+    }
+}
+
 /// The key of a job is nobody else's, and a file.
 #[test]
 fn a_key_that_others_may_read_is_warned_of() {
