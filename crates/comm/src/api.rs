@@ -16,7 +16,7 @@ use crate::{
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use std::time::Duration;
 pub struct Endpoint {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// What the engine counted when it last said so.
+    counted: Mutex<Statistics>,
 }
 
 /// Where peers connect to.
@@ -156,7 +158,9 @@ impl Endpoint {
     /// As [`Endpoint::open`] and [`Endpoint::can_merge`].
     pub fn open_merged(configs: Vec<EndpointConfig>) -> Result<Endpoint, CommError> {
         let (shared, thread) = engine::start(configs)?;
-        Ok(Endpoint { shared, thread: Some(thread) })
+        let endpoint = Endpoint { shared, thread: Some(thread), counted: Mutex::default() };
+        endpoint.statistics();
+        Ok(endpoint)
     }
 
     /// Whether several NICs can be one, before any of them is opened.
@@ -243,14 +247,20 @@ impl Endpoint {
     }
 
     /// What was counted so far; nothing in a child that was forked. It waits for the engine, which is
-    /// not long.
+    /// not long; of one that has no time for an answer, or is gone, it is what was counted when it last
+    /// answered: counters never fall.
     pub fn statistics(&self) -> Statistics {
         if !self.shared.process.is_current() {
             return Statistics::default();
         }
         let (to, from) = mpsc::sync_channel(1);
         self.shared.order(Order::Statistics(to));
-        from.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
+        let now = from.recv_timeout(Duration::from_secs(1));
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(now) = now {
+            *counted = now;
+        }
+        counted.clone()
     }
 }
 
@@ -546,5 +556,53 @@ impl Request {
             status.note(|notes| taken = std::mem::take(notes));
         }
         taken
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Backend, Checksum};
+    use std::net::Ipv4Addr;
+
+    /// Where the engine does not answer counters stay: who adds them up would take a fall for a new process.
+    #[test]
+    fn counters_of_an_engine_that_is_gone_do_not_fall() {
+        let config = EndpointConfig {
+            name: "nic".into(),
+            address: Ipv4Addr::LOCALHOST,
+            listen: 0..=0,
+            dscp: 0,
+            backend: Backend::Tcp,
+            plan: None,
+            connections: 1,
+            path_time_out: Duration::from_secs(1),
+            give_up: Duration::from_secs(4),
+            checksum: Checksum::None,
+            encrypt: false,
+            congestion: None,
+            job_key: Arc::default(),
+            line_bps: 0,
+            plane: None,
+        };
+        let endpoint = Endpoint::open(config).expect("it opens");
+        let (listener, handle) = endpoint.listen().expect("it listens");
+        let mut connecting = endpoint.connect(&handle).expect("it begins");
+        let (mut sending, mut receiving) = (None, None);
+        while sending.is_none() || receiving.is_none() {
+            if sending.is_none() {
+                sending = connecting.try_finish().expect("no error");
+            }
+            receiving = receiving.or(listener.try_accept().expect("no error"));
+        }
+        let before = endpoint.statistics();
+        assert_eq!((before.name.as_str(), before.paths.len()), ("nic", 1));
+        drop((sending, receiving, listener));
+        endpoint.shared.order(Order::Stop);
+        while !endpoint.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let after = endpoint.statistics();
+        assert_eq!((after.name, after.paths.len()), (before.name, before.paths.len()));
     }
 }
