@@ -106,6 +106,30 @@ fn unknown_connections_are_turned_away_and_disturb_nobody() {
     silent.write_all(b"?").unwrap();
 }
 
+/// A peer whose path has died before it could say who it is goes away by itself: nobody has refused it.
+#[test]
+fn who_goes_away_is_not_counted_as_refused() {
+    let (a, b) = (open(5), open(6));
+    let (listener, handle) = b.listen().unwrap();
+    let parts = Parts::decode(&handle).unwrap();
+    for count in [0, 7, HELLO - 1] {
+        let (mut stream, _) = call(&parts);
+        let wrong = hello(&parts, 0, false).encode();
+        stream.write_all(&wrong[..count]).unwrap();
+    }
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
+    // Somebody who is refused, behind those.
+    let (mut stream, _) = call(&parts);
+    stream.write_all(&[0; 200]).unwrap();
+    assert!(is_turned_away(&mut stream));
+    let start = Instant::now();
+    while b.statistics().refused_connections < 1 && start.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(b.statistics().refused_connections, 1);
+}
+
 /// Two that have different secrets turn each other away, and the first to give up ends: the other one says why.
 #[test]
 fn who_has_turned_others_away_and_ended_is_not_just_gone() {

@@ -399,7 +399,13 @@ impl Engine {
                 self.lose_receive(channel, lane, token, why);
             }
             Role::Stranger { .. } => {
-                self.counts.refused_connections += 1;
+                // Who goes away by itself has not been refused: it may be a peer that tries another path.
+                let stays = match why {
+                    Broken::Wire(_) | Broken::Full => true,
+                    Broken::System(error) => error.kind() == io::ErrorKind::TimedOut,
+                    Broken::Closed | Broken::Rdma(_) => false,
+                };
+                self.counts.refused_connections += u64::from(stays);
                 self.pending_connections.retain(|one| *one != token);
             }
             Role::Asks { home } => self.heard_nothing(home, why),

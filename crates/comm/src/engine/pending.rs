@@ -77,7 +77,7 @@ impl Engine {
         {
             let role = self.connections.get(&token).map(|one| &one.role);
             if matches!(role, Some(Role::Stranger { .. } | Role::Leaving { .. })) {
-                self.lose(token, &Broken::Closed);
+                self.lose(token, &Broken::Full);
             }
         }
     }

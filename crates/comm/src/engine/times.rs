@@ -47,7 +47,8 @@ impl Engine {
         };
         let late: Vec<usize> =
             self.connections.iter().filter(late).map(|(token, _)| *token).collect();
-        late.into_iter().for_each(|token| self.lose(token, &Broken::Closed));
+        let why = Broken::System(io::ErrorKind::TimedOut.into());
+        late.into_iter().for_each(|token| self.lose(token, &why));
     }
 
     fn look_at_sending(&mut self, number: u32) {
