@@ -250,6 +250,20 @@ def test_top_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
     assert complaint.endswith("; trying again")
 
 
+def test_of_port_zero_the_one_that_was_taken_is_told() -> None:
+    """Else nobody finds it."""
+    done = subprocess.run(
+        command("bench-net", "-b", "8", "-e", "8", "-n", "1", "--verbose"),
+        env={**os.environ, "WEFT_PROMETHEUS": "127.0.0.1:0"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    ports = re.findall(r"statistics at http://127\.0\.0\.1:(\d+)/", done.stdout + done.stderr)
+    assert ports, done.stderr
+    assert "0" not in ports
+
+
 def test_a_directory_of_several_processes(tmp_path: Path, weft: Weft) -> None:
     """Each has files of its own, which go with it; those of the killed go when the next come."""
     folder = tmp_path / "counters"

@@ -200,7 +200,9 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
             Ok(port) => {
                 let broken = |error| Failure::Setup(format!("WEFT_PROMETHEUS: {tried}: {error}"));
                 port.set_nonblocking(true).map_err(broken)?;
-                logger::info(&format!("statistics at http://{tried}/metrics"));
+                // Of port 0 the system has picked one.
+                let taken = port.local_addr().map_err(broken)?;
+                logger::info(&format!("statistics at http://{taken}/metrics"));
                 return Ok(port);
             }
             Err(error) => {
