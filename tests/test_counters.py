@@ -356,6 +356,15 @@ def test_a_file_that_was_not_written_since_keeps_its_rates() -> None:
     assert peer.bytes_per_s == 10
 
 
+def test_a_file_that_is_older_than_the_last_begins_anew() -> None:
+    """As after a clock was set back: no negative rates."""
+    looks = [reading(at, row(7, sent)) for at, sent in ((10, 100), (8, 1000), (9, 1050))]
+    (peer,) = view(*[[look] for look in looks[:2]]).peers
+    assert peer.bytes_per_s == 0
+    (peer,) = view(*[[look] for look in looks]).peers
+    assert peer.bytes_per_s == 50
+
+
 def test_a_process_that_was_killed_sends_nothing(weft: Weft, tmp_path: Path) -> None:
     """Its files stay, and are not written any more."""
     first, second = reading(1, row(7, 0)), reading(2, row(7, 10))
@@ -388,6 +397,14 @@ def test_lines_fit_a_terminal() -> None:
     assert [line.split(":")[0] for line in lines[2:5]] == ["eth0"] * 3
     (head,) = [line for line in lines if line.startswith("  path")]
     assert head.endswith("con"), "uncut"
+
+
+def test_names_in_files_do_not_command_the_terminal() -> None:
+    """Other users write into a directory of counters."""
+    one = reading(1, row(1, 5) | {"peer": "10.0.0.2\n\x1b[2J"})
+    text = show.lines(view([one]), [], "12:00:00")
+    assert all(line.isprintable() for line in text)
+    assert any("to 10.0.0.2??[2J: " in line for line in text)
 
 
 @pytest.mark.parametrize(
@@ -429,6 +446,14 @@ def test_files_that_are_none_take_one_line(
     done = weft("top", name, "--once")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {complaint}\n"
+
+
+def test_a_file_that_is_too_deep_is_none(tmp_path: Path) -> None:
+    """Python's own limit is no mistake of Weft's."""
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (found,) = sources.File(tmp_path / "deep.json").read()
+    assert isinstance(found, Missing)
+    assert found.why == "no statistics of Weft's NCCL plugin"
 
 
 def test_a_file_of_a_job_that_has_ended(weft: Weft, tmp_path: Path) -> None:

@@ -143,7 +143,8 @@ class Rates:
             return self._rates[now.source]
         self._before[now.source] = now
         found = {}
-        if before is not None:
+        # A file that is older than the last one: its clock was set back, or it is another file.
+        if before is not None and now.at > before.at:
             old = _as_now(before, now)
             for key, row in _by_place(now).items():
                 found[key] = _news(row, old.get(key, _NOTHING), now.at - before.at)

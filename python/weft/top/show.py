@@ -107,4 +107,6 @@ def _troubles(device: Device) -> list[str]:
 
 
 def _cut(line: str) -> str:
+    # Whoever writes a file does not command the terminal.
+    line = "".join(c if c.isprintable() else "?" for c in line)
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

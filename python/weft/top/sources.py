@@ -157,7 +157,7 @@ def _file(path: Path) -> Answer:
 def _parsed(source: str, at: float, text: bytes) -> Answer:
     try:
         devices = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         devices = None
     if not isinstance(devices, list) or not all(map(_is_device, devices)):
         return Missing(source, "no statistics of Weft's NCCL plugin")
