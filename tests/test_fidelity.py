@@ -200,6 +200,35 @@ def test_told_rates_are_kept(weft: Weft, fidelity: str, told: str) -> None:
     assert other["cct_s"] == pytest.approx(exact["cct_s"], rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "workload"),
+    [
+        ("ecmp", "permutation:size=64KB"),
+        ("ethereal", "all-to-all:size=64KB"),
+        ("dnlb-4", "permutation:size=64KB"),
+        ("path-pinning", "moe-dispatch:tokens=64,hidden=1024,experts=16,top_k=4"),
+        # Queue pairs that stay keep their gap: the next message waits until it is over.
+        ("dnlb-4", "all-reduce:algorithm=ring,size=1MB,times=3"),
+    ],
+)
+def test_nobody_waits_for_the_gap_behind_the_last_packet(
+    weft: Weft, scheme: str, workload: str
+) -> None:
+    """A message of n packets at a told rate takes n - 1 gaps, and the last packet."""
+    rate = ("--set", "transport.congestion=fixed-rate", "--set", "transport.rate=1Gbps")
+    words = (*PLACE[:2], "--workload", workload, "--schemes", scheme, *rate)
+    packet, fluid = rows(weft, "compare", *words, "--fidelity", "packet,fluid")
+    assert fluid["cct_s"] == pytest.approx(packet["cct_s"], rel=0.02)
+
+
+def test_a_short_message_at_a_told_rate_is_one_packet(weft: Weft) -> None:
+    """It leaves at once; those that leave together follow each other."""
+    rate = ("--set", "transport.congestion=fixed-rate", "--set", "transport.rate=1Gbps")
+    words = (*PLACE[:2], "--workload", "all-to-all:size=4KB", "--schemes", "ethereal", *rate)
+    packet, fluid = rows(weft, "compare", *words, "--fidelity", "packet,fluid")
+    assert fluid["bound_s"] <= fluid["cct_s"] < 1.05 * packet["cct_s"]
+
+
 def test_servers_reduce_where_the_collective_does(weft: Weft) -> None:
     """A reduction passes over memory: half of an all-reduce, and nothing of an all-gather."""
 

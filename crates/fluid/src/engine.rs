@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub(crate) queue_pairs: FxHashMap<QueuePairId, u32>,
     /// Their windows, as they were left, and the moving averages of marks.
     pub(crate) windows: FxHashMap<QueuePairId, (f64, f64)>,
+    /// When their gaps are over, where packets are paced.
+    pub(crate) gaps: FxHashMap<QueuePairId, Time>,
 }
 
 /// All of a run.
@@ -119,6 +121,7 @@ impl<'a> Engine<'a> {
             established: 0,
             queue_pairs: FxHashMap::default(),
             windows: FxHashMap::default(),
+            gaps: FxHashMap::default(),
         };
         let dependents = config.workload.dependents();
         let trouble = Trouble::new(config);

@@ -340,6 +340,12 @@ impl Engine<'_> {
         Some((self.layout.of_path(&path), back.unwrap_or_default()))
     }
 
+    /// Bytes of the last packet of a flow, or of each of its subflows, on the wire.
+    pub(crate) fn last_packet(&self, flow: &Flow) -> u64 {
+        let packet = self.config.packet;
+        (flow.part.max(1) - 1) % u64::from(packet.mtu) + 1 + u64::from(packet.header)
+    }
+
     /// Bytes of the largest packet of a flow on the wire.
     pub(crate) fn packet_bytes(&self, flow: &Flow) -> u64 {
         let packet = self.config.packet;
@@ -544,6 +550,7 @@ impl Engine<'_> {
         }
         self.load_acks(id, rate);
         self.watch_rate(id, rate);
+        let spared = self.most_spared(&self.flows[id as usize]);
         let flow = &mut self.flows[id as usize];
         let is_fresh = flow.rate == 0.0;
         flow.left = flow.left_at(now);
@@ -553,7 +560,7 @@ impl Engine<'_> {
         }
         (flow.rate, flow.since) = (rate, now);
         if rate > 0.0 {
-            flow.due = Time(now.0 + (flow.left.max(0.0) / rate).ceil() as u64);
+            flow.due = Time(now.0 + ((flow.left - spared).max(0.0) / rate).ceil() as u64);
             if flow.due < flow.looked_at {
                 flow.looked_at = flow.due;
                 let what = What::Finish { flow: id, version: flow.version };
@@ -655,10 +662,16 @@ impl Engine<'_> {
     /// If it is through indeed, and not slower than it was.
     pub(crate) fn finish_if_due(&mut self, id: u32, version: u32) {
         let now = self.now;
-        let flow = &mut self.flows[id as usize];
+        let flow = &self.flows[id as usize];
         if flow.version != version || !flow.is_running {
             return;
         }
+        if flow.due <= now
+            && let Some(due) = self.goes_on_until(&self.flows[id as usize])
+        {
+            self.flows[id as usize].due = due;
+        }
+        let flow = &mut self.flows[id as usize];
         if flow.due > now {
             flow.looked_at = flow.due;
             return self.agenda.push(flow.due, What::Finish { flow: id, version });
@@ -676,6 +689,7 @@ impl Engine<'_> {
             return;
         }
         let tail = self.tail(id);
+        self.keep_gap(id);
         self.watch_queues(id);
         self.watch_acks(id);
         self.leave(id);

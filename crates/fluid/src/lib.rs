@@ -14,6 +14,7 @@
 //! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
 //! | `messages`, `flows` | messages and their subflows under way |
 //! | `sent` | when a NIC has sent what still waits in queues |
+//! | `paced` | flows whose rate is told: the gap behind the last packet |
 //! | `ranks` | jobs at work, and the messages that they make |
 //! | `alone` | whether hosts are in each other's way so that only packets tell |
 //! | `rounds` | rings: the first rounds simulated, the others at their pace |
@@ -32,6 +33,7 @@ mod failures;
 mod flows;
 mod messages;
 mod outcome;
+mod paced;
 mod paths;
 mod queues;
 mod ranks;

@@ -130,6 +130,7 @@ impl Engine<'_> {
             self.messages[first.tag as usize].subflows += these.len() as u32;
             these.iter().for_each(|one| self.count_queue_pair(src, &one.subflow));
             let delay = these.iter().map(|one| one.subflow.delay).min().unwrap_or(Time::ZERO);
+            let delay = delay.max(self.gap_of(src, first.carrier));
             if delay > Time::ZERO {
                 self.agenda.push(self.now + delay, What::Start(id));
             } else {

@@ -219,6 +219,14 @@ impl Rates {
     pub(crate) fn is_scarce(&self, resource: u32) -> bool {
         self.resources[resource as usize].is_scarce()
     }
+    /// What share of a resource of a flow is taken where all go at their limits, of the one that is fullest.
+    pub(crate) fn fullest(&self, id: u32) -> f64 {
+        let of = |one: &Use| {
+            let state = &self.resources[one.resource as usize];
+            state.wanted / state.capacity
+        };
+        self.flows[id as usize].uses().iter().map(of).fold(0.0, f64::max)
+    }
     /// How many flows use a resource.
     pub(crate) fn flows_on(&self, resource: u32) -> usize {
         self.resources[resource as usize].flows.len()
