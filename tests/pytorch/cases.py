@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -753,6 +754,24 @@ def one_store_twice(world: World) -> None:
         same(tensor, torch.tensor([float(world.size)]))
         group.barrier().wait()
         group.shutdown()
+
+
+@case
+def groups_come_and_go(world: World) -> None:
+    """A group that is destroyed leaves no threads and no files that are open."""
+    left = []
+    for _ in range(6):
+        group = dist.new_group(backend=world.backend)
+        tensor = torch.ones(1)
+        dist.all_reduce(tensor, group=group)
+        same(tensor, torch.tensor([float(world.size)]))
+        dist.destroy_process_group(group)
+        # All have closed it, or see that others did.
+        dist.barrier(world.gloo)
+        left.append([sum(1 for _ in Path(f"/proc/self/{of}").iterdir()) for of in ("task", "fd")])
+    # PyTorch may shut down one with the next, and its own come and go.
+    grown = [last - second for second, last in zip(left[1], left[-1], strict=True)]
+    assert max(grown) <= 2, left
 
 
 def main(rank: int, size: int, meeting: str, backend: str, names: list[str]) -> None:

@@ -126,14 +126,33 @@ class Whole(_Member, ProcessGroup):
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         ProcessGroup.__init__(self, rank, size)
+        self._name = ""
+        _end_destroyed()
         self._meet(store, rank, size, timeout)
 
     def _get_backend(self, device: Any) -> Any:
         return self
 
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def group_name(self) -> str:
+        """Its name; PyTorch has none for a group without back ends."""
+        return self._name
+
 
 for _name in NAMES:
     setattr(Whole, _name, untraced(getattr(Whole, _name)))
+
+
+def _end_destroyed() -> None:
+    """Shut down what PyTorch has destroyed: of groups without back ends it leaves that undone."""
+    known = distributed.distributed_c10d._world.pg_map
+    named = [one for one in _here if isinstance(one, Whole) and one.group_name]
+    for one in named:
+        if one not in known:
+            one.shutdown()
 
 
 class _Latest(threading.local):
