@@ -153,35 +153,38 @@ impl Chunks {
 mod tests {
     use super::*;
 
+    const HOST: OwnHost = OwnHost(0);
+
+    /// So many chunks on one queue pair, all of which have left.
+    fn out(count: u32) -> Chunks {
+        let mut chunks = Chunks::default();
+        let (queue_pair, time_out) = (QueuePairId(7), Time::us(50));
+        for number in 0..count {
+            let chunk = Chunk { number, queue_pair, port: None, time_out };
+            chunks.open(number, HOST, Some(chunk), |_| true);
+        }
+        chunks
+    }
+
     #[test]
     fn a_chunk_that_went_again_is_lost_once_what_left_after_that_is_here() {
-        let (mut chunks, host) = (Chunks::default(), OwnHost(0));
-        let (queue_pair, time_out) = (QueuePairId(7), Time::us(50));
-        for number in 0..4 {
-            let chunk = Chunk { number, queue_pair, port: None, time_out };
-            chunks.open(number, host, Some(chunk), |_| true);
-        }
-        assert_eq!(chunks.close(2, host), [0, 1]);
+        let mut chunks = out(4);
+        assert_eq!(chunks.close(2, HOST), [0, 1]);
         for lost in [0, 1] {
-            chunks.forget(lost, host);
-            chunks.put_again(lost, host, |_| true);
+            chunks.forget(lost, HOST);
+            chunks.put_again(lost, HOST, |_| true);
         }
         // It had left before the two went again.
-        assert_eq!(chunks.close(3, host), [0_u32; 0]);
-        assert_eq!(chunks.close(1, host), [0]);
+        assert_eq!(chunks.close(3, HOST), [0_u32; 0]);
+        assert_eq!(chunks.close(1, HOST), [0]);
     }
 
     #[test]
     fn what_waits_in_the_nic_when_a_chunk_goes_again_is_not_lost_by_that() {
-        let (mut chunks, host) = (Chunks::default(), OwnHost(0));
-        let (queue_pair, time_out) = (QueuePairId(7), Time::us(50));
-        for number in 0..3 {
-            let chunk = Chunk { number, queue_pair, port: None, time_out };
-            chunks.open(number, host, Some(chunk), |_| true);
-        }
-        assert_eq!(chunks.close(1, host), [0]);
-        chunks.forget(0, host);
-        chunks.put_again(0, host, |id| id != 2);
-        assert_eq!(chunks.close(0, host), [0_u32; 0]);
+        let mut chunks = out(3);
+        assert_eq!(chunks.close(1, HOST), [0]);
+        chunks.forget(0, HOST);
+        chunks.put_again(0, HOST, |id| id != 2);
+        assert_eq!(chunks.close(0, HOST), [0_u32; 0]);
     }
 }
