@@ -195,6 +195,8 @@ pub enum State {
 
 /// NCCL's variable for the queue pairs of a connection.
 pub const QUEUE_PAIRS: &str = "NCCL_IB_QPS_PER_CONNECTION";
+/// The most that NCCL takes there; plans count with it.
+pub const MOST_QUEUE_PAIRS: usize = 128;
 
 /// What else stands in a `CLUSTER.toml`.
 const SECTIONS: [&str; 6] = ["title", "notes", "fabric", "failures", "cluster", "nccl"];
@@ -328,10 +330,10 @@ fn environment(section: &Table) -> Result<InOrder<String>, ExperimentError> {
         if value.contains(char::is_control) {
             return Err(wrong(format!("{} is more than a line; write one", quoted(&value))));
         }
-        // NCCL's own limits; plans count with it.
-        let is_count = |value: &str| value.parse().is_ok_and(|count| (1..=128).contains(&count));
-        if key == QUEUE_PAIRS && !is_count(&value) {
-            return Err(wrong(format!("{} is out of range; use 1 to 128", quoted(&value))));
+        let counts = 1..=MOST_QUEUE_PAIRS;
+        if key == QUEUE_PAIRS && !value.parse().is_ok_and(|count| counts.contains(&count)) {
+            let range = format!("use 1 to {MOST_QUEUE_PAIRS}");
+            return Err(wrong(format!("{} is out of range; {range}", quoted(&value))));
         }
         Ok((key.to_owned(), value))
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::enforce::PortRange;
-use weft_config::cluster::{Cluster, PathAddresses, QUEUE_PAIRS};
+use weft_config::cluster::{Cluster, MOST_QUEUE_PAIRS, PathAddresses, QUEUE_PAIRS};
 use weft_config::in_order::InOrder;
 use weft_config::plan_file::{HostTable, NONE, QueuePairRow, Subflows};
 use weft_fabric::PathId;
@@ -88,7 +88,7 @@ fn flow_label(port: u16) -> u32 {
 pub(super) fn environment(cluster: &Cluster, most: Option<usize>) -> InOrder<String> {
     let mut found = vec![("NCCL_IB_TC".to_owned(), (u32::from(cluster.dscp) << 2).to_string())];
     if let Some(most) = most {
-        let most = most.min(128);
+        let most = most.min(MOST_QUEUE_PAIRS);
         found.push((QUEUE_PAIRS.to_owned(), most.to_string()));
         if most > 1 {
             found.push(("NCCL_IB_SPLIT_DATA_ON_QPS".to_owned(), "1".to_owned()));

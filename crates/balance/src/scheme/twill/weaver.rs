@@ -299,7 +299,9 @@ impl Weaver {
         let Post { dst, tag, .. } = *post;
         self.out += bytes;
         self.backlog += bytes as f64;
-        self.receivers.get_mut(&dst).expect("it is known").out += bytes;
+        let receiver = self.receivers.get_mut(&dst).expect("it is known");
+        receiver.out += bytes;
+        let (base, has_answered) = (receiver.base, receiver.has_answered());
         let way = self.choose(now, dst, None, fabric);
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
@@ -313,10 +315,9 @@ impl Weaver {
         }
         // By then it is known whether it is the last, and perhaps how long answers take.
         let [_, (mut time_out, _), _] = self.time_outs(&chunk, fabric);
-        let receiver = &self.receivers[&dst];
-        if time_out < Time::MAX && !receiver.has_answered() {
+        if time_out < Time::MAX && !has_answered {
             let own = Time((backlog * self.time_of_byte(fabric)) as u64);
-            time_out = time_out.min(own + receiver.base * 2);
+            time_out = time_out.min(own + base * 2);
         }
         let port = (ports(fabric) > 1).then_some(port);
         (route, Chunk { number, queue_pair, port, time_out })
@@ -459,13 +460,16 @@ impl Weaver {
         let base = receiver.base.0 as f64;
         let queue = (chunk.sent.since.until(now).0 as f64 - own - base).max(0.0);
         receiver.estimate(queue);
-        let Known { ways, .. } =
+        let Known { ways, links, queues } =
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        if !ways.links(chunk.way as usize).is_empty() {
+        let on_way = ways.links(chunk.way as usize);
+        if !on_way.is_empty() {
             (self.heard_at, self.silent.0) = (now, 0);
         }
         if chunk.again {
-            self.each_link(chunk, fabric, |link| link.take_again(now, &chunk.sent));
+            for link in on_way.iter().chain(receiver.ends(chunk.port)) {
+                links[*link as usize].take_again(now, &chunk.sent);
+            }
             return;
         }
         receiver.least[0] = receiver.least[0].min(queue);
@@ -476,8 +480,6 @@ impl Weaver {
             receiver.least = [Span::MAX, receiver.least[0]];
             receiver.in_bunch = 0;
         }
-        let Known { ways, links, queues } =
-            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         queues[ways.queue as usize] = ways.learn(chunk.way as usize, queue);
         receiver.usual.learn(queue);
         queues[receiver.number as usize] = receiver.usual.value();
@@ -596,7 +598,7 @@ impl Plan for Weaver {
         let chunk = self.under_way[flow.chunk? as usize];
         let [usual, last, known] = self.time_outs(&chunk, fabric);
         // If time-outs are wrong, little goes again in vain.
-        let is_little = self.again == 0 || self.again * MOST_AGAIN < self.out.max(self.bdp);
+        let is_little = self.again * MOST_AGAIN < self.out.max(self.bdp);
         let (time_out, beyond) = match self.queue.is_empty() {
             true if is_little => known,
             true => last,
