@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import Weft, heard
+from small_plan import EXCHANGE
 from weft import _native, api, software
 from weft.errors import ExperimentError
 from weft.plans import make
@@ -33,7 +34,6 @@ FABRIC: dict[str, Any] = {
 }
 LEAF_SPINE = {"fabric": FABRIC}
 FAT_TREE = {"fabric": {"topology": "fat-tree", "k": 4, "link": "100Gbps", "delay": "500ns"}}
-EXCHANGE = {"workload": {"collective": "all-to-all", "size": "1200KB"}}
 CLUSTER = """
 [fabric]
 topology = "leaf-spine"
