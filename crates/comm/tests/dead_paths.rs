@@ -205,7 +205,7 @@ fn buffers_are_announced_again_where_nobody_has_heard_of_them() {
     if !alone("buffers_are_announced_again_where_nobody_has_heard_of_them") {
         return;
     }
-    let (_a, _b, sending, receiving, works) = with_time_out(Duration::from_secs(4));
+    let (_a, _b, sending, receiving, works) = with_time_out(Duration::from_secs(8));
     silence(&format!("tcp dport != {}-{}", works.start(), works.end()));
     let bytes = pattern(5, 8 << 20);
     let (start, mut longest) = (Instant::now(), Duration::ZERO);
@@ -215,8 +215,8 @@ fn buffers_are_announced_again_where_nobody_has_heard_of_them() {
         longest = longest.max(before.elapsed());
     }
     println!("longest {longest:?}");
-    // Connections without an answer are given up after half a second.
-    assert!(longest < Duration::from_millis(450), "{longest:?}");
+    // Connections without an answer are given up after a second.
+    assert!(longest < Duration::from_millis(900), "{longest:?}");
 }
 
 /// A path whose port does not answer is tried from others, each for a part of the time that a path has.

@@ -180,6 +180,12 @@ impl Connection {
         }
     }
 
+    /// Whether what it says may get through: all has been answered by now, or nothing has been missed.
+    pub(super) fn may_be_heard(&mut self) -> bool {
+        self.mute = self.mute && tcp::life(&self.stream).is_some_and(|life| life.unanswered);
+        !self.mute
+    }
+
     /// Where a receiver puts what it has to say: it goes by the link as soon as the sender listens there.
     pub(super) fn voice(&mut self) -> &mut Vec<u8> {
         match self.link.as_ref().is_some_and(Link::is_heard) {

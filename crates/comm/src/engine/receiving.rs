@@ -318,8 +318,8 @@ impl Engine {
         self.announced.push(Reverse(Announced { due, token, acknowledged }));
     }
 
-    /// Says again over another lane what the sender's system does not acknowledge: data and answers take paths of
-    /// their own, and that of the answers may be dead.
+    /// Says again over all other lanes what the sender's system does not acknowledge: data and answers take paths
+    /// of their own, and those of the answers may be dead, of more than one.
     pub(super) fn look_at_announced(&mut self) {
         while self.announced.peek().is_some_and(|it| it.0.due <= self.now)
             && let Some(Reverse(Announced { token, acknowledged, .. })) = self.announced.pop()
@@ -338,6 +338,28 @@ impl Engine {
                 continue;
             }
             connection.mute = true;
+            self.announce_again(number);
+        }
+    }
+
+    /// Says over each lane that is heard what the sender may not know of; where none is, over a new one.
+    fn announce_again(&mut self, number: u32) {
+        self.forget_told(number);
+        let Some(receiving) = self.receiving.get(number) else { return };
+        let mut heard: Vec<usize> = receiving.lanes.values().copied().collect();
+        let connections = &mut self.connections;
+        heard.retain(|token| connections.get_mut(token).is_some_and(Connection::may_be_heard));
+        for token in heard {
+            self.forget_told(number);
+            if let Err(broken) = self.announce(token, number) {
+                self.lose(token, &broken);
+            }
+        }
+    }
+
+    /// What was announced, and perhaps not heard, is announced again.
+    fn forget_told(&mut self, number: u32) {
+        if let Some(receiving) = self.receiving.get_mut(number) {
             receiving.half.forget_told();
             self.list_receiving(number);
         }
@@ -390,9 +412,7 @@ impl Engine {
         if let Ok(1..) = result {
             (receiving.control, receiving.alive, receiving.spoke) = (lane, self.now, self.now);
             connection.heard = self.now;
-            if connection.mute {
-                connection.mute = tcp::life(&connection.stream).is_some_and(|it| it.unanswered);
-            }
+            connection.may_be_heard();
         }
         let mut acknowledged = false;
         let next = receiving.half.next_frame(lane);
