@@ -70,39 +70,48 @@ fn serve(socket: TcpStream, pages: &Pages<'_>) -> std::io::Result<()> {
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let count = caller.read(&mut part)?;
         if count == 0 || request.len() + count > LONGEST {
-            return reply(
-                &mut caller,
-                "400 Bad Request",
-                TEXT,
-                "a short GET of /metrics, please\n",
-            );
+            let page = Page::wrong("400 Bad Request", "a short GET of /metrics, please\n");
+            return page.send(&mut caller, true);
         }
         request.extend_from_slice(&part[..count]);
     }
     // What is asked for after a `?`, as `params` of a scrape configuration, changes nothing.
-    match request.split(|byte| b" ?".contains(byte)).take(2).collect::<Vec<_>>()[..] {
-        [b"GET", b"/metrics" | b"/"] => reply(
-            &mut caller,
-            "200 OK",
-            "text/plain; version=0.0.4; charset=utf-8",
-            &(pages.metrics)(),
-        ),
-        [b"GET", b"/statistics.json"] => {
-            reply(&mut caller, "200 OK", "application/json", &(pages.json)())
-        }
-        _ => reply(&mut caller, "404 Not Found", TEXT, "there are /metrics and /statistics.json\n"),
-    }
+    let words = request.split(|byte| b" ?".contains(byte)).take(2).collect::<Vec<_>>();
+    let page = match words[..] {
+        [b"GET" | b"HEAD", b"/metrics" | b"/"] => Page::ok(METRICS, (pages.metrics)()),
+        [b"GET" | b"HEAD", b"/statistics.json"] => Page::ok("application/json", (pages.json)()),
+        _ => Page::wrong("404 Not Found", "there are /metrics and /statistics.json\n"),
+    };
+    // Load balancers, and `curl -I`, ask for no more than the head.
+    page.send(&mut caller, words.first() != Some(&b"HEAD".as_slice()))
 }
 
-/// The type of a page that says what is wrong.
-const TEXT: &str = "text/plain; charset=utf-8";
+/// The type of what Prometheus reads.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-fn reply(caller: &mut Caller, status: &str, kind: &str, text: &str) -> std::io::Result<()> {
-    let length = text.len();
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
-    );
-    caller.write_all(answer.as_bytes())
+/// An answer.
+struct Page {
+    status: &'static str,
+    kind: &'static str,
+    text: String,
+}
+
+impl Page {
+    fn ok(kind: &'static str, text: String) -> Page {
+        Page { status: "200 OK", kind, text }
+    }
+    fn wrong(status: &'static str, text: &str) -> Page {
+        Page { status, kind: "text/plain; charset=utf-8", text: text.into() }
+    }
+    fn send(&self, caller: &mut Caller, whole: bool) -> std::io::Result<()> {
+        let Page { status, kind, text } = self;
+        let length = text.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        caller.write_all(head.as_bytes())?;
+        caller.write_all(if whole { text.as_bytes() } else { b"" })
+    }
 }
 
 #[cfg(test)]
@@ -158,5 +167,24 @@ mod tests {
             caller.read_exact(&mut [0; 100_000])
         });
         assert!(taken < LATE, "{taken:?}");
+    }
+
+    /// RFC 9110, section 9.3.2: the same head, and nothing behind it.
+    #[test]
+    fn who_asks_for_the_head_gets_the_head() {
+        let ask = |how: &str| {
+            let (port, address) = port();
+            let mut caller = TcpStream::connect(address).expect("it listens");
+            port.set_nonblocking(true).expect("it can be");
+            write!(caller, "{how} /metrics HTTP/1.1\r\n\r\n").expect("it takes that");
+            let page = || "weft_up 1\n".to_owned();
+            answer(&port, &Pages { metrics: &page, json: &page });
+            let mut text = String::new();
+            caller.read_to_string(&mut text).expect("it answers, and closes");
+            text
+        };
+        let (head, whole) = (ask("HEAD"), ask("GET"));
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert_eq!(whole, head + "weft_up 1\n");
     }
 }
