@@ -160,8 +160,12 @@ fn flows_of_one_entry_go_together() {
 
 /// A switch of three leaves and four spines under global load balancing.
 fn glb(number: u32) -> (glb::Switch, Fabric) {
-    let fabric = Fabric::build(&Clos::leaf_spine(3, UPLINKS, 2, LINK)).unwrap();
-    let options = [("mode", "packet-quality"), ("exponent", "0")];
+    glb_of(Clos::leaf_spine(3, UPLINKS, 2, LINK), number, &[])
+}
+
+fn glb_of(clos: Clos, number: u32, more: &[(&str, &str)]) -> (glb::Switch, Fabric) {
+    let fabric = Fabric::build(&clos).unwrap();
+    let options = [&[("mode", "packet-quality"), ("exponent", "0")], more].concat();
     let scheme = SchemeConfig::read("glb", &options).unwrap();
     let context = TorContext { switch: SwitchId(number), fabric: &fabric, seed: 1, packet: 1_000 };
     let Some(Tor::<()>::Glb(state)) = scheme.tor(&context) else { panic!("{scheme:?}") };
@@ -196,18 +200,20 @@ fn leaves_know_what_is_behind_their_uplinks() {
 /// Spines tell what has changed after a sample, and no more when all is quiet.
 #[test]
 fn spines_flood_what_has_changed() {
-    let (glb::Switch::Spine(spine), _) = glb(3) else { panic!("it is a spine") };
+    let (glb::Switch::Spine(spine), fabric) = glb(3) else { panic!("it is a spine") };
     let mut state = glb::Switch::Spine(spine);
     let due = |state: &glb::Switch| state.deadline();
     let at = |state: &mut glb::Switch, us: u64, queued: [u64; 3]| {
         let glb::Switch::Spine(spine) = state else { unreachable!() };
         let mut out = Vec::new();
-        spine.time(Time::us(us), |port| queued[port as usize], &mut out);
+        spine.time(Time::us(us), |port| Some(queued[port as usize]), &mut out);
         out.iter().map(|said: &glb::Qualities| said.bands[..3].to_vec()).collect::<Vec<_>>()
     };
     let send = |state: &mut glb::Switch, us: u64, port: u32, bytes: u32| {
         let glb::Switch::Spine(spine) = state else { unreachable!() };
-        spine.send(Time::us(us), port, bytes);
+        let first = PortId(fabric.ports_of(SwitchId(3)).first.0 + port);
+        let hops = Uplinks { first, left: &[0], queued: 0 };
+        spine.choose(&Passing { bytes, ..packet(Time::us(us), 0) }, &hops);
     };
     assert_eq!(due(&state), None);
     // Half of what a port sends in a sample: a quarter of the load, the third band.
@@ -228,6 +234,74 @@ fn spines_flood_what_has_changed() {
     send(&mut state, 2_000, 0, 1_000);
     send(&mut state, 2_001, 1, 100_000);
     assert_eq!(at(&mut state, 2_016, [0; 3]), [[0, 2, 0]]);
+}
+
+/// Three leaves with two links to each of two spines.
+fn bundled() -> Clos {
+    let mut clos = Clos::leaf_spine(3, 2, 2, LINK);
+    clos.leaf_bundle.members = 2;
+    clos
+}
+
+/// What a spine says comes by one of its links to a leaf, and is about all of them.
+#[test]
+fn what_a_spine_says_counts_for_all_links_to_it() {
+    let (glb::Switch::Leaf(mut leaf), fabric) = glb_of(bundled(), 0, &[]) else {
+        panic!("it is a leaf")
+    };
+    let first = fabric.next_hops(SwitchId(0), HostId(2)).first;
+    let hops = Uplinks { first, left: ALL, queued: 0 };
+    let said = |bands| glb::Qualities { group: 0, bands };
+    let taken = |leaf: &mut glb::Leaf, to| -> BTreeSet<u32> {
+        (0..100).map(|flow| leaf.choose(&packet(Time::us(1), flow), to, &hops)).collect()
+    };
+    for uplink in [0, 1] {
+        leaf.hear(PortId(first.0 + uplink), &said([0, 0, 3, 3, 0, 0, 0, 0]));
+        assert_eq!(taken(&mut leaf, 1), BTreeSet::from([2, 3]), "by {uplink}");
+        assert_eq!(taken(&mut leaf, 2).len(), 4, "by {uplink}");
+        leaf.hear(PortId(first.0 + uplink), &said([0; 8]));
+        assert_eq!(taken(&mut leaf, 1).len(), 4, "by {uplink}");
+    }
+}
+
+/// Of several links to a leaf a spine takes the best, and a dead one is none of them.
+#[test]
+fn spines_choose_among_links_to_a_leaf() {
+    let (glb::Switch::Spine(mut spine), fabric) = glb_of(bundled(), 3, &[]) else {
+        panic!("it is a spine")
+    };
+    let first = fabric.next_hops(SwitchId(3), HostId(0)).first;
+    let mut send = |us, flow, bytes| {
+        let hops = Uplinks { first, left: &[0, 1], queued: 0 };
+        spine.choose(&Passing { bytes, ..packet(Time::us(us), flow) }, &hops)
+    };
+    let busy = send(1, 0, 100_000);
+    let after: BTreeSet<u32> = (0..100).map(|flow| send(17, flow, 0)).collect();
+    assert_eq!(after, BTreeSet::from([1 - busy]));
+    let mut out = Vec::new();
+    spine.time(Time::us(32), |port| (port != 1).then_some(0), &mut out);
+    let bands: Vec<_> = out.iter().map(|said| said.bands).collect();
+    assert_eq!(bands, [[0, 7, 0, 0, 0, 0, 0, 0]]);
+}
+
+/// What tells of links leaves seven eighths of them to others, however short samples are.
+#[test]
+fn spines_do_not_fill_their_links_with_what_they_tell() {
+    let clos = Clos::leaf_spine(3, UPLINKS, 2, LINK);
+    let (glb::Switch::Spine(mut spine), fabric) = glb_of(clos, 3, &[("sample", "1ns")]) else {
+        panic!("it is a spine")
+    };
+    let first = fabric.next_hops(SwitchId(3), HostId(0)).first;
+    spine.choose(&packet(Time::ZERO, 0), &Uplinks { first, left: &[0], queued: 0 });
+    let (mut out, mut told) = (Vec::new(), 0);
+    for ns in 1..=10_000 {
+        // Another band each time.
+        let queued = if ns % 2 == 0 { 3 } else { 1_000 };
+        spine.time(Time::ns(ns), |_| Some(queued), &mut out);
+        told += out.drain(..).count() as u64;
+    }
+    let share = LINK.rate.serialize(64 * told).0 as f64 / Time::us(10).0 as f64;
+    assert!((0.1..=0.125).contains(&share), "{share}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice, Node};
 use weft_sim::{Buffer, EcnConfig, Outcome, PfcConfig, TorCounts};
 use weft_trial::prelude::*;
-use weft_units::{PortId, SwitchId, Time};
+use weft_units::{PortId, Rate, SwitchId, Time};
 use weft_workload::{Message, Workload};
 
 fn conweave(options: &[(&str, &str)]) -> SchemeConfig {
@@ -180,18 +180,24 @@ fn conga_keeps_off_what_it_hears_is_loaded() {
     assert!(2 * conga.0 < letflow.0 && conga.1 < letflow.1, "{conga:?} {letflow:?}");
 }
 
-/// One spine has a slow link to a leaf: leaves cannot see it, but are told.
+/// One spine has slow links to a leaf: leaves cannot see it, but are told; so they are where a spine has several.
 #[test]
 fn spines_tell_of_slow_links() {
-    let finish = |scheme: &str| {
-        let clos = Clos::leaf_spine(4, 4, 4, LINK);
+    let finish = |scheme: &str, members: u32| {
+        let mut clos = Clos::leaf_spine(4, 4, 4, LINK);
+        clos.leaf_bundle.members = members;
+        clos.leaf_bundle.link.rate = Rate::bps(LINK.rate.as_bps() / u64::from(members));
         let options = [("mode", "packet-quality"), ("sample", "2us")];
         let scheme = SchemeConfig::read(scheme, &options).unwrap();
         let mut setup = Setup::new(clos, all_to_all(&clos, 100_000)).under(scheme);
         setup.switch.ecn = Some(EcnConfig { kmin: 50_000, kmax: 50_000, pmax: 1.0 });
         setup.transport.congestion = dctcp(50_000, 200_000);
+        let link = |member| match member {
+            0 => "leaf-0 <-> spine-0".to_string(),
+            _ => format!("leaf-0 <-> spine-0#{member}"),
+        };
         setup.failures.push(Failure {
-            links: LinkChoice::Named(vec!["leaf-0 <-> spine-0".into()]),
+            links: LinkChoice::Named((0..members).map(link).collect()),
             kind: FailureKind::Degraded { lost: 0.75 },
             start: Time::ZERO,
             end: Time::MAX,
@@ -199,7 +205,9 @@ fn spines_tell_of_slow_links() {
         let outcome = setup.run();
         (outcome.totals.cct, outcome.totals.tor.control_packets)
     };
-    let ((own, none), (all, told)) = (finish("dlb"), finish("glb"));
-    assert!(none == 0 && told > 100, "{told}");
-    assert!(all.0 * 3 < own.0 * 2, "{all} against {own}");
+    for members in [1, 4] {
+        let ((own, none), (all, told)) = (finish("dlb", members), finish("glb", members));
+        assert!(none == 0 && told > 100, "{told}");
+        assert!(all.0 * 3 < own.0 * 2, "{members}: {all} against {own}");
+    }
 }

@@ -120,7 +120,11 @@ impl Options {
     }
     /// The band of a load, where 1 is full.
     pub fn band(&self, load: f64) -> u8 {
-        ((load * f64::from(self.bands)) as u32).min(self.bands - 1) as u8
+        ((load * f64::from(self.bands)) as u32).min(u32::from(self.worst())) as u8
+    }
+    /// The last band.
+    pub fn worst(&self) -> u8 {
+        (self.bands - 1) as u8
     }
 }
 
@@ -150,7 +154,7 @@ struct Entry {
 
 /// What is measured of a port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+struct Measured {
     /// What it sends in a sample's time, in bytes.
     full: f64,
     /// How many samples were taken.
@@ -164,12 +168,12 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// Of a port of `rate`.
-    pub(crate) fn new(rate: Rate, sample: Time) -> Measured {
+    fn new(rate: Rate, sample: Time) -> Measured {
         let full = rate.bytes_in(sample).max(1) as f64;
         Measured { full, samples: 0, sent: 0, past: 0.0, future: 0.0 }
     }
     /// Takes the samples that are due, with so many bytes in the queue; the load then, where 1 is full.
-    pub(crate) fn load(&mut self, now: Time, options: &Options, queued: u64) -> f64 {
+    fn load(&mut self, now: Time, options: &Options, queued: u64) -> f64 {
         let due = now.0 / options.sample.0;
         let gain = 1.0 / f64::from(1u32 << options.exponent);
         // What came before is nearly forgotten after some time: no need to count further.
@@ -185,10 +189,6 @@ impl Measured {
     /// Whether samples are due.
     fn is_due(&self, now: Time, options: &Options) -> bool {
         now.0 / options.sample.0 > self.samples
-    }
-    /// The port sends `bytes`, when no sample is due.
-    pub(crate) fn send(&mut self, bytes: u32) {
-        self.sent += u64::from(bytes);
     }
 }
 
@@ -218,13 +218,11 @@ impl Ports {
     }
     /// Any hop of the best band, where what is behind a port may be worse than the port itself.
     fn best<H: Hops>(&mut self, now: Time, hops: &H, behind: impl Fn(PortId) -> u8) -> u32 {
-        let options = self.options;
         let mut least = u8::MAX;
         self.best.clear();
         for hop in 0..hops.count() {
             let port = hops.port(hop);
-            let load = self.measured(port).load(now, &options, hops.queued(hop));
-            let band = options.band(load).max(behind(port));
+            let band = self.band(now, port, hops.queued(hop)).max(behind(port));
             if band < least {
                 least = band;
                 self.best.clear();
@@ -272,14 +270,23 @@ impl Ports {
             return 0;
         }
         let hop = self.place(packet, hops, behind);
-        let options = self.options;
-        let measured = self.measured(hops.port(hop));
-        if measured.is_due(packet.now, &options) {
-            // What was sent before belongs to a sample that is over, though no choice has asked for it.
-            measured.load(packet.now, &options, hops.queued(hop));
-        }
-        measured.send(packet.bytes);
+        self.send(packet.now, hops.port(hop), packet.bytes, hops.queued(hop));
         hop
+    }
+    /// `port`, with so many bytes in its queue, gets `bytes` more.
+    pub(crate) fn send(&mut self, now: Time, port: PortId, bytes: u32, queued: u64) {
+        let options = self.options;
+        let measured = self.measured(port);
+        if measured.is_due(now, &options) {
+            // What was sent before belongs to a sample that is over, though no choice has asked for it.
+            measured.load(now, &options, queued);
+        }
+        measured.sent += u64::from(bytes);
+    }
+    /// The band of `port`, with so many bytes in its queue, once the samples that are due are taken.
+    pub(crate) fn band(&mut self, now: Time, port: PortId, queued: u64) -> u8 {
+        let options = self.options;
+        options.band(self.measured(port).load(now, &options, queued))
     }
     /// How often an entry of the table got another hop.
     pub fn moves(&self) -> u64 {

@@ -41,7 +41,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::PINNED) {
             self.pass(switch, ingress, packet);
         } else if let Switch::Spine(_) = self.switches.tors_mut().glb(switch) {
-            self.measure(switch, ingress, packet);
+            self.place_by_quality(switch, ingress, packet);
         } else if packet.kind() == Kind::TorControl {
             self.learn_qualities(switch, ingress, packet);
         } else if self.is_below(switch, &packet) {
@@ -51,7 +51,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// A packet of a host leaves to another leaf.
+    /// A packet leaves to another leaf: a leaf chooses the spine, and a spine among its links to the leaf.
     fn place_by_quality(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         let here = self.switches[switch];
         let (fabric, dst, now) = (self.config.fabric, packet.dst(), self.now);
@@ -72,20 +72,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             hash: 0,
             bytes: u32::from(packet.size),
         };
-        let hop = tors.glb_leaf(switch).choose(&passing, fabric.leaf_of(dst), &hops);
+        let hop = match tors.glb(switch) {
+            Switch::Leaf(leaf) => leaf.choose(&passing, fabric.leaf_of(dst), &hops),
+            Switch::Spine(spine) => spine.choose(&passing, &hops),
+        };
         let port = here.own(hops.port(hop));
         self.queue_at(switch, port, ingress, packet);
-    }
-
-    /// A packet passes a spine.
-    fn measure(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
-        let Some(port) = self.next_port(switch, &packet) else {
-            return self.counts.lose(self.now, ingress, packet.lost());
-        };
-        let here = self.switches[switch];
-        let (place, size) = (port.0 - here.first.0, u32::from(packet.size));
-        self.switches.tors_mut().glb_spine(switch).send(self.now, place, size);
-        self.queue_at(switch, here.own(port), ingress, packet);
         self.set_alarm(switch);
     }
 
@@ -93,10 +85,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn measure_ports(&mut self, switch: OwnSwitch) {
         let (here, now) = (self.switches[switch], self.now);
         let mut changed = Vec::new();
-        let Engine { switches, ports, .. } = self;
-        let queued = |place| ports.queued_bytes(now, here.own(PortId(here.first.0 + place)));
-        switches.tors_mut().glb_spine(switch).time(now, queued, &mut changed);
         let fabric = self.config.fabric;
+        let (tors, routes) = self.switches.tors_beside_routes();
+        let ports = &self.ports;
+        let queued = |place| {
+            let port = PortId(here.first.0 + place);
+            let Node::Switch(leaf) = fabric.ports()[port].peer else { return Some(0) };
+            let left = routes.and_then(|routes| routes.of(here.id, fabric.first_host(leaf.0)).0);
+            // Where no link to a leaf is left, routing leads nobody here.
+            let is_dead = left.is_some_and(|left| !left.is_empty() && !left.contains(&port));
+            (!is_dead).then(|| ports.queued_bytes(now, here.own(port)))
+        };
+        tors.glb_spine(switch).time(now, queued, &mut changed);
         let is_below = |port| match fabric.ports()[port].peer {
             Node::Switch(leaf) => Some(leaf),
             Node::Host(_) => None,
