@@ -8,10 +8,11 @@ use weft_balance::{Switching, forward};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+
 /// 4 leaves, 8 spines, 4 hosts a leaf, 100 Gb/s.
 fn fabric() -> Fabric {
-    let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
-    Fabric::build(&Clos::leaf_spine(4, 8, 4, link)).unwrap()
+    Fabric::build(&Clos::leaf_spine(4, 8, 4, LINK)).unwrap()
 }
 
 fn config(scheme: &str, options: &[(&str, &str)]) -> BalanceConfig {
@@ -148,11 +149,15 @@ impl forward::Hops for Spines {
 
 /// Which spines the queue pairs of a connection take.
 fn spines(options: &[(&str, &str)], left: &[u32]) -> Vec<u32> {
+    uplinks(&fabric(), options, left)
+}
+
+/// Which uplinks of the first leaf.
+fn uplinks(fabric: &Fabric, options: &[(&str, &str)], left: &[u32]) -> Vec<u32> {
     let mut host = Host::new("rlb", options);
     host.post(0, 8_000_000);
-    let fabric = fabric();
     let switch = SwitchId(0);
-    let context = forward::SwitchContext { switch, fabric: &fabric, seed: 1, buffer: 1 };
+    let context = forward::SwitchContext { switch, fabric, seed: 1, buffer: 1 };
     let mut switching = Switching::new(&config("rlb", options), &context);
     let hops = Spines(left.to_vec());
     let mut spine = |it: &Subflow| {
@@ -188,4 +193,20 @@ fn an_address_fixes_the_spine() {
         *counts.entry(spine).or_insert(0) += 1;
     }
     assert_eq!(counts.len(), 8, "{counts:?}");
+}
+
+/// With several links to each spine a colour is still that of a spine, and of a link only where there are more.
+#[test]
+fn an_address_fixes_the_spine_of_a_bundle() {
+    let mut clos = Clos::leaf_spine(2, 4, 2, LINK);
+    clos.leaf_bundle.members = 2;
+    let fabric = Fabric::build(&clos).unwrap();
+    let all = [0, 1, 2, 3, 4, 5, 6, 7];
+    let four = uplinks(&fabric, &[("queue_pairs", "4")], &all);
+    assert_eq!(four.iter().map(|uplink| uplink / 2).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(uplinks(&fabric, &[("queue_pairs", "8")], &all), [0, 2, 4, 6, 1, 3, 5, 7]);
+    // The other link of a bundle stands in for a dead one.
+    let fewer = [0, 1, 2, 3, 5, 6, 7];
+    let took = uplinks(&fabric, &[("queue_pairs", "4")], &fewer);
+    assert_eq!(took.iter().map(|uplink| uplink / 2).collect::<Vec<_>>(), [0, 1, 2, 3]);
 }

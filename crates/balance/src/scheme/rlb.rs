@@ -86,11 +86,17 @@ impl Scheme for Rlb {
     fn switching(&self, context: &SwitchContext) -> Colours {
         let fabric = context.fabric;
         // What leaves choose among, of which switches above know that it is done.
-        let chosen = match fabric.tier(context.switch) {
-            0 => 1,
-            _ => fabric.uplinks(SwitchId(0)).max(1),
+        let clos = fabric.clos().expect("fits has said so");
+        let (chosen, members) = match fabric.tier(context.switch) {
+            0 => (1, clos.leaf_bundle.members),
+            _ => (fabric.uplinks(SwitchId(0)).max(1), clos.agg_bundle.members),
         };
-        Colours { colours: self.colours(), chosen }
+        Colours {
+            colours: self.colours(),
+            chosen,
+            uplinks: fabric.uplinks(context.switch),
+            members,
+        }
     }
 }
 
@@ -126,6 +132,9 @@ pub struct Colours {
     colours: u32,
     /// How many hops switches below have chosen among.
     chosen: u32,
+    /// Its own, and how many of them lead to one switch.
+    uplinks: u32,
+    members: u32,
 }
 
 impl Forward for Colours {
@@ -133,7 +142,13 @@ impl Forward for Colours {
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
         let colour = u32::from(packet.entropy) % self.colours / self.chosen;
         let width = self.colours.div_ceil(self.chosen).min(hops.places());
-        let is_own = |hop: &u32| hops.place(*hop) % width == colour % width;
+        // Neighbours in this order lead to different switches, as far as there are several: a colour is that of a
+        // switch first, and of one of the links to it where there are more colours than switches.
+        let order = |place: u32| match hops.places() == self.uplinks {
+            true => place % self.members * (self.uplinks / self.members) + place / self.members,
+            false => place,
+        };
+        let is_own = |hop: &u32| order(hops.place(*hop)) % width == colour % width;
         let mut own = (0..hops.count()).filter(is_own);
         let count = own.clone().count() as u32;
         match count {
