@@ -330,3 +330,22 @@ def test_what_is_no_number_is_in_no_range(weft: Weft, words: tuple[str, str]) ->
     done = weft(command, option, "nan")
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: Invalid value for '{option}': nan is no number; see")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("tune",), "--accelerators"),
+        (("compare", "--workload", "permutation:size=1KB"), "--seeds"),
+    ],
+)
+def test_a_number_beyond_64_bits_is_out_of_range(
+    weft: Weft, words: tuple[str, ...], option: str
+) -> None:
+    """The native core could not even be given it."""
+    fabric = "leaf-spine:leaves=2,spines=2,hosts=2"
+    done = weft(*words, "--fabric", fabric, option, "99999999999999999999999")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"error: Invalid value for '{option}': 99999999999999999999999 is"
+    )

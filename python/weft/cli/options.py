@@ -45,6 +45,7 @@ Seeds = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=LARGEST_SEED,
         metavar="N",
         help="Runs of each combination, with seeds 1 to N; more runs, "
         "narrower confidence intervals.",

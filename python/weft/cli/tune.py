@@ -32,6 +32,7 @@ def tune(
         int | None,
         typer.Option(
             min=2,
+            max=10**9,
             metavar="N",
             help="Number of accelerators in the cluster. Default: the hosts of the fabric.",
         ),
