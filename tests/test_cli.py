@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 import tomllib
@@ -264,6 +265,18 @@ def test_bad_input_takes_one_line(weft: Weft, tmp_path: Path, case: str) -> None
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
     assert named in done.stderr
+
+
+@pytest.mark.parametrize("option", ["", "-o", "--set", "--fail"])
+def test_what_is_no_text_takes_one_line(weft: Weft, small: Path, option: str) -> None:
+    """A file of another encoding, and values of options."""
+    odd = os.fsdecode(b"caf\xe9.toml")
+    small.with_name(odd).write_text(SMALL)
+    done = weft("run", *([small, option] if option else []), odd)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr == "error: caf\\xe9.toml: is not UTF-8; rename the file, or correct the value\n"
+    )
 
 
 def test_truncated_connection_matrix(weft: Weft, tmp_path: Path) -> None:

@@ -167,9 +167,24 @@ def _check_output(words: Sequence[str]) -> None:
         raise ExperimentError("-o: has no name; give one, or . for this directory")
 
 
+def _check_text(words: Sequence[str]) -> None:
+    """Refuse bytes that are no text: tables and reports, which name files, could not hold them."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            from weft import ExperimentError
+
+            shown = os.fsencode(word).decode(errors="backslashreplace")
+            raise ExperimentError(
+                f"{shown}: is not UTF-8; rename the file, or correct the value"
+            ) from None
+
+
 def status(arguments: list[str]) -> int:
     """Run a command; its exit status. An error takes one line on standard error."""
     try:
+        _check_text(arguments)
         _check_output(arguments)
         narrowed = _with(arguments[0]) if arguments else app
         found = int(narrowed(arguments, prog_name="weft", standalone_mode=False) or 0)
