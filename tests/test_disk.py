@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Weft, command
 from test_sweep import TABLES, run_folders
+from weft import ExperimentError, load
 
 pytestmark = pytest.mark.usefixtures("small")
 RUN = ("run", "small.toml", "-o", "out", "-q")
@@ -147,3 +148,45 @@ def test_report_of_damaged_results_takes_one_line(weft: Weft, tmp_path: Path) ->
         done = weft("report", "out")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert f"out: {name} is damaged: not the columns of results; repeat" in done.stderr
+
+
+def _turn_bits(path: Path) -> None:
+    """Damage what is between the letters and the lengths at both ends of a parquet file."""
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(255 - one for one in whole[4:-8]) + whole[-8:])
+
+
+@pytest.mark.parametrize("name", ["runs", "timing", "flows", "series"])
+def test_a_table_with_other_bits_is_named(weft: Weft, tmp_path: Path, name: str) -> None:
+    """By `weft report` and `weft.load`, whenever they read it."""
+    assert weft(*RUN, "--no-report", "--seeds", "1").returncode == 0
+    _turn_bits(tmp_path / f"out/{name}.parquet")
+    done = weft("report", "out")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith(f"error: out: {name}.parquet is damaged; repeat")
+    with pytest.raises(ExperimentError, match=f"out: {name}.parquet is damaged; repeat"):
+        load(tmp_path / "out")
+
+
+def test_a_run_with_other_bits_is_named(weft: Weft, tmp_path: Path) -> None:
+    """Its table ends well, so it was taken for whole; without it the command goes on."""
+    assert weft(*RUN, "--no-report", "--seeds", "1").returncode == 0
+    run = next((tmp_path / "out/runs").iterdir())
+    _turn_bits(run / "links.parquet")
+    done = weft(*RUN, "--no-report", "--seeds", "1", "-q")
+    said = f"error: out/runs/{run.name}/links.parquet: is damaged; remove out/runs/{run.name}, and"
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith(said)
+    shutil.rmtree(run)
+    assert weft(*RUN, "--no-report", "--seeds", "1", "-q").returncode == 0
+
+
+@pytest.mark.parametrize("text", ["null", "3", "[]", "{}"])
+def test_a_study_that_is_no_table_is_damaged(weft: Weft, tmp_path: Path, text: str) -> None:
+    """JSON, but not of ours."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/study.json").write_text(text)
+    for words in (["report", "out"], ["merge", "out", "-o", "whole"]):
+        done = weft(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "error: out: study.json is damaged; repeat the command that made it\n"

@@ -235,11 +235,13 @@ def load(directory: str | os.PathLike[str]) -> Result:
     path = Path(directory)
     path = path.parent if path.suffix == ".html" else path
     kept = study.load(path)
+    with study.naming_damage(path, kept.study):
+        tables = {name: getattr(kept, name).collect() for name in store.TABLES}
     described = summary.of_study(kept.study, kept.rows)
     return Result(
         runs=kept.runs,
         timing=kept.timing,
-        **{name: getattr(kept, name).collect() for name in store.TABLES},
+        **tables,
         warnings=_odd(kept.study, store.DirectoryStore(path, read_only=True)),
         summary=described[0] if len(described) == 1 else {"experiments": described},
         _study=kept.study,

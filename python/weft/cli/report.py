@@ -53,7 +53,8 @@ def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
         results = study.load(directory)
         if not quiet:
             note("drawing plots and the report" if formats else "writing the report")
-        written = html.make(results, directory, formats)
+        with study.naming_damage(directory, results.study):
+            written = html.make(results, directory, formats)
     if not quiet:
         files = f" and {len(written) - 1} plots in {directory / 'plots'}" if formats else ""
         note(f"{written[-1]}{files}")

@@ -16,12 +16,13 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from weft._types import Outcome, Row, RunSpec, Timing
-from weft.errors import DiskError, writing
+from weft.errors import DiskError, ExperimentError, writing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -325,12 +326,31 @@ def assemble(directory: Path, listed: Listed, store: Store) -> None:
             runs_frame(listed, store).write_parquet(drafts["runs"])
             timing_frame(listed, store).write_parquet(drafts["timing"])
             for name in TABLES:
-                _write_table(listed, store, name, drafts[name])
+                with _naming_run(directory, listed, name):
+                    _write_table(listed, store, name, drafts[name])
             for name, path in paths.items():
                 drafts[name].replace(path)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming_run(directory: Path, listed: Listed, name: str) -> Iterator[None]:
+    """Let trouble with a table name the run whose file cannot be read."""
+    from polars.exceptions import PanicException, PolarsError
+
+    try:
+        yield
+    except (PolarsError, PanicException):
+        for _, spec in listed:
+            folder = directory / "runs" / spec["key"]
+            path = folder / f"{name}.parquet"
+            if path.exists() and not is_readable(path):
+                raise ExperimentError(
+                    f"{path}: is damaged; remove {folder}, and repeat the command"
+                ) from None
+        raise
 
 
 def _write_table(listed: Listed, store: Store, name: str, draft: Path) -> None:
@@ -372,6 +392,18 @@ def table_damage(path: Path) -> str | None:
     footer = int.from_bytes(tail[:4], "little")
     whole = head == tail[4:] == b"PAR1" and footer + 12 <= size
     return None if whole else f"{path.name} is damaged"
+
+
+def is_readable(path: Path) -> bool:
+    """Whether all of a parquet file can be read, which takes as long as to read it."""
+    import polars as pl
+    from polars.exceptions import PanicException, PolarsError
+
+    try:
+        pl.read_parquet(path)
+    except (PolarsError, PanicException):
+        return False
+    return True
 
 
 def _run_damage(folder: Path) -> str | None:

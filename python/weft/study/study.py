@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from weft.study import check as checks
 from weft.study.executor import Parallelism
 from weft.study.inputs import Experiment
 from weft.study.progress import ProgressReporter
-from weft.study.store import RUNS, TABLES, Listed, Store, table_damage
+from weft.study.store import RUNS, TABLES, Listed, Store, is_readable, table_damage
 from weft.study.sweep import LaterRuns, Shard, SweepResult, execute, run_name
 
 if TYPE_CHECKING:
@@ -229,27 +230,49 @@ def load(directory: Path) -> Results:
         raise ExperimentError(
             f"{directory}: {lacks}; repeat the command that began it: {whole.command}"
         )
-    for name in ("runs", "timing", *TABLES):
-        path = directory / f"{name}.parquet"
-        flaw = table_damage(path)
-        if flaw is None:
-            columns = set(pl.read_parquet_schema(path))
-            own = _COLUMNS.get(name, {"run"})
-            # Tables without rows may have no columns.
-            if not own <= columns and (columns or name not in TABLES):
-                flaw = f"{path.name} is damaged: not the columns of results"
-        if flaw is not None:
-            raise ExperimentError(
-                f"{directory}: {flaw}; repeat the command that made it: {whole.command}"
-            )
-    runs = pl.read_parquet(directory / "runs.parquet")
-    return Results(
-        whole,
-        runs=runs,
-        timing=pl.read_parquet(directory / "timing.parquet"),
-        **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
-        check=checks.load(directory, runs),
-    )
+    with naming_damage(directory, whole):
+        for name in ("runs", "timing", *TABLES):
+            path = directory / f"{name}.parquet"
+            flaw = table_damage(path)
+            if flaw is None:
+                columns = set(pl.read_parquet_schema(path))
+                own = _COLUMNS.get(name, {"run"})
+                # Tables without rows may have no columns.
+                if not own <= columns and (columns or name not in TABLES):
+                    flaw = f"{path.name} is damaged: not the columns of results"
+            if flaw is not None:
+                raise _damaged(directory, flaw, whole)
+        runs = pl.read_parquet(directory / "runs.parquet")
+        return Results(
+            whole,
+            runs=runs,
+            timing=pl.read_parquet(directory / "timing.parquet"),
+            **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
+            check=checks.load(directory, runs),
+        )
+
+
+@contextmanager
+def naming_damage(directory: Path, whole: Study) -> Iterator[None]:
+    """Let trouble with tables in a directory of results name the one that cannot be read.
+
+    Most of them are read when they are asked for, and to look through all of them first would
+    take as long again.
+    """
+    from polars.exceptions import PanicException, PolarsError
+
+    try:
+        yield
+    except (PolarsError, PanicException):
+        for name in ("runs", "timing", *TABLES):
+            path = directory / f"{name}.parquet"
+            if not is_readable(path):
+                raise _damaged(directory, f"{path.name} is damaged", whole) from None
+        raise
+
+
+def _damaged(directory: Path, flaw: str, whole: Study) -> ExperimentError:
+    return ExperimentError(f"{directory}: {flaw}; repeat the command that made it: {whole.command}")
 
 
 def _unknown(kind: type[Study | Experiment], found: dict[str, Any]) -> list[str]:
@@ -284,7 +307,7 @@ def saved(directory: Path) -> Study:
         ) from None
     except ExperimentError:
         raise
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise ExperimentError(
             f"{directory}: {_FILE} is damaged; repeat the command that made it"
         ) from None
