@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,10 @@ def test_fitting_fabric_is_the_one_of_the_papers() -> None:
     ("name", "text", "hosts"),
     [
         ("a.cm", "Nodes 48\nConnections 1\n0->5 start 0 size 20000\n", 48),
+        ("a.cm", "\ufeff# made by hand\n\nConnections 1\nNodes 48\n0->5 start 0 size 20000\n", 48),
         ("a.csv", "# flows\nsrc,dst,size\n0,5,20KB\n39,4,1MB\n", 40),
+        ("a.csv", "\ufeffsrc,dst,size\r\n39,4,1MB\r\n", 40),
+        ("a.csv", "\n  \nsize, dst , src\n1MB, 39 ,4\n# 99,99\n", 40),
     ],
 )
 def test_fabric_fits_the_hosts_that_a_file_names(
@@ -50,6 +55,16 @@ def test_fabric_fits_the_hosts_that_a_file_names(
     assert len(experiment.runs) == 1
     shape = default_fabric.fabric(hosts)
     assert f"leaves {shape['leaves']}, spines {shape['spines']}" in chosen
+
+
+def test_a_byte_order_mark_is_no_text(small: Path) -> None:
+    """Editors and spreadsheets write one."""
+    text = small.read_text()
+    small.write_text(f"\ufeff{text}")
+    assert inputs.from_file(small).text == text
+    as_json = small.with_suffix(".json")
+    as_json.write_text(f"\ufeff{json.dumps(tomllib.loads(text))}")
+    assert len(inputs.from_file(as_json).runs) == len(inputs.from_file(small).runs)
 
 
 def test_the_largest_fitting_fabric(tmp_path: Path) -> None:

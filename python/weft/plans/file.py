@@ -34,7 +34,7 @@ def read(path: Path, keys: tuple[str, ...] = _KEYS) -> Plan:
     """
     path = path / NAME if path.is_dir() else path
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}; name a file of weft plan -o") from None
     except UnicodeDecodeError:

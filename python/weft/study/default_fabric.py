@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,18 +83,24 @@ def _hosts_named(path: Path) -> tuple[int, str]:
     Only for choosing a fabric: a malformed file counts as two hosts here, and the core then
     says what is wrong with it.
     """
-    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         if path.suffix.lower() == ".cm":
-            words = lines.readline().split()
-            hosts = _whole_number(words[1]) if len(words) == 2 and words[0] == "Nodes" else None
+            header = (words for words in map(str.split, lines) if words[:1] == ["Nodes"])
+            hosts = _whole_number("".join(next(header, [])[1:]))
             return max(2, hosts or 0), f"Nodes {hosts}"
-        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        ends = (row.get(end) or "" for row in rows for end in ("src", "dst"))
         try:
-            largest = max((_whole_number(end) or 0 for end in ends), default=0)
+            largest = max((_whole_number(end) or 0 for end in _ends(lines)), default=0)
         except csv.Error:
             largest = 0
         return max(2, largest + 1), f"host {largest}"
+
+
+def _ends(lines: Iterable[str]) -> Iterator[str]:
+    """The senders and receivers in a table of flows, of which the core trims all values."""
+    rows = csv.reader((line for line in lines if line[:1] != "#"), skipinitialspace=True)
+    names = next(filter(any, ([name.strip() for name in row] for row in rows)), [])
+    places = [place for place, name in enumerate(names) if name in ("src", "dst")]
+    return (row[place] for row in rows for place in places if place < len(row))
 
 
 def _whole_number(text: str) -> int | None:

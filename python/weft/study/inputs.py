@@ -291,9 +291,12 @@ def _check_distinct(runs: Sequence[RunSpec], source: str) -> None:
 
 
 def read_text(path: Path, what: str = "an experiment file (.toml)") -> str:
-    """The text of a file that the user named; `what` it should be, for error messages."""
+    """The text of a file that the user named; `what` it should be, for error messages.
+
+    Without the byte order mark that some editors write.
+    """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ExperimentError(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
