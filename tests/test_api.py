@@ -64,16 +64,26 @@ def test_wrong_experiment_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def _nested(depth: int) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for _ in range(depth):
+        table = {"x": table}
+    return table
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"seeds": -1}, "seeds: -1 is out of range; use 1 or more"),
         ({"seeds": 2.5}, "seeds: 2.5 is not a whole number; use 1 or more"),
+        ({"seeds": 1 << 32}, "seeds: 4294967296 is out of range; use 4294967295 at most"),
         ({"jobs": 0}, "jobs: 0 is out of range; use 1 or more"),
         ({"threads": 0}, "threads: 0 is out of range; use 1 or more"),
         ({"balance": {"batch": math.nan}}, "experiment: balance.batch: not a finite number"),
         ({"sweep": {"x": [1, math.inf]}}, r"experiment: sweep.x\[1\]: not a finite number"),
+        ({"sweep": {"x": [1 << 63]}}, r"experiment: sweep.x\[0\]: 9223372036854775808 has more"),
         ({"sweep": {(1, 2): 3}}, "experiment: keys must be str"),
+        ({"sweep": _nested(5000)}, "experiment: maximum recursion depth"),
     ],
 )
 def test_mistakes_of_python_callers(change: dict[str, Any], said: str) -> None:
@@ -324,7 +334,7 @@ def test_a_fabric_may_be_a_path() -> None:
 def test_schemes_are_a_list_or_as_on_the_command_line() -> None:
     """And none is a mistake, not the usual ones."""
     place = ("leaf-spine:leaves=2,spines=2,hosts=2", "all-to-all:size=16KB")
-    listed, written = (package.compare(*place, one) for one in (["ecmp", "spray"], "ecmp, spray"))
+    listed, written = (package.compare(*place, one) for one in (["ecmp", "spray"], "ecmp, spray,"))
     assert written.runs["cct_s"].to_list() == listed.runs["cct_s"].to_list()
     with pytest.raises(package.ExperimentError, match="list at least one"):
         package.compare(*place, [])

@@ -241,6 +241,7 @@ BAD = {
     ),
     "--threads, many": (SMALL, ["run", "bad.toml", "--threads", "9999999999"], "'--threads'"),
     "--seeds": (SMALL, ["run", "bad.toml", "--seeds", "0"], "--seeds"),
+    "--seeds, many": (SMALL, ["run", "bad.toml", "--seeds", "9" * 20], "--seeds"),
     "option": (SMALL, ["run", "bad.toml", "--sedes", "1"], "see weft run --help"),
     "command": (SMALL, ["xyz", "bad.toml"], "; see weft --help"),
     "like a command": (SMALL, ["runn", "bad.toml"], "Did you mean 'run'? see weft --help"),

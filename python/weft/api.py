@@ -115,7 +115,7 @@ def compare(
     from weft.study import inputs
 
     if isinstance(schemes, str):
-        schemes = [name.strip() for name in schemes.split(",")]
+        schemes = [name.strip() for name in schemes.split(",") if name.strip()]
     chosen = DEFAULT_SCHEMES if schemes is None else schemes
     sweep = sections.get("sweep", {})
     swept = sweep if isinstance(sweep, Mapping) else {}
@@ -385,8 +385,10 @@ def _count(name: str, value: int | None, least: int = 1) -> int | None:
         raise ExperimentError(
             f"{name}: {value!r} is not a whole number; use {least} or more"
         ) from None
-    if not least <= count < 1 << 32:
-        raise ExperimentError(f"{name}: {count} is out of range; use {least} or more")
+    most = (1 << 32) - 1
+    if not least <= count <= most:
+        mend = f"{least} or more" if count < least else f"{most} at most"
+        raise ExperimentError(f"{name}: {count} is out of range; use {mend}")
     return count
 
 

@@ -106,9 +106,9 @@ def dict_text(given: Mapping[str, Any], source: str) -> str:
         ExperimentError: JSON has nothing for some value.
     """
     text = as_json(given, source, indent=2)
-    key = _not_finite(json.loads(text))
-    if key is not None:
-        raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
+    found = _no_number(json.loads(text))
+    if found is not None:
+        raise ExperimentError(f"{source}: {found}")
     return text
 
 
@@ -120,8 +120,8 @@ def as_json(value: object, source: str, indent: int | None = None) -> str:
     """
     try:
         return json.dumps(value, indent=indent, default=_plain)
-    except (TypeError, ValueError) as error:
-        # Keys that are tuples, a dict that holds itself.
+    except (TypeError, ValueError, RecursionError) as error:
+        # Keys that are tuples, a dict that holds itself or is very deep.
         raise ExperimentError(
             f"{source}: {str(error).rstrip('.')}; use numbers, strings, lists, dicts"
         ) from None
@@ -308,17 +308,20 @@ def read_text(path: Path, what: str = "an experiment file (.toml)") -> str:
         raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
 
 
-def _not_finite(value: object, key: str = "") -> str | None:
-    """The dotted key of the first number that is infinite or none at all."""
+def _no_number(value: object, key: str = "") -> str | None:
+    """What is wrong with the first number that the core has not, after its dotted key."""
     if isinstance(value, float):
-        return None if math.isfinite(value) else key
+        return None if math.isfinite(value) else f"{key}: not a finite number; give it a value"
+    if isinstance(value, int):
+        is_small = -(1 << 63) <= value < 1 << 63
+        return None if is_small else f"{key}: {value} has more than 64 bits; use a smaller value"
     if isinstance(value, dict):
         parts = [(f"{key}.{name}" if key else name, part) for name, part in value.items()]
     elif isinstance(value, list):
         parts = [(f"{key}[{number}]", part) for number, part in enumerate(value)]
     else:
         return None
-    found = (_not_finite(part, name) for name, part in parts)
+    found = (_no_number(part, name) for name, part in parts)
     return next((bad for bad in found if bad is not None), None)
 
 
