@@ -54,6 +54,24 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
+@needs_bed
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_root_that_may_make_no_namespaces_is_told(small: Path, tmp_path: Path) -> None:
+    """As in a container: by `weft doctor`, and by whatever would make a bed."""
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    what = "the kernel refuses namespaces"
+    mend = "a container needs --privileged (CAP_SYS_ADMIN)"
+    for words in (["run", str(small)], ["up", str(small)]):
+        bed = [*powerless, *command("testbed", *words)]
+        done = subprocess.run(bed, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"error: testbed: {what}; {mend}\n"
+    doctor = [*powerless, *command("doctor", "--json")]
+    done = subprocess.run(doctor, capture_output=True, text=True, check=True)
+    (found,) = (one for one in json.loads(done.stdout) if one["part"] == "namespaces")
+    assert (found["state"], found["found"], found["remedy"]) == ("missing", what, mend)
+
+
 def measured(
     path: Path,
     scheme: str,
@@ -289,7 +307,8 @@ def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Rules for nftables are refused, with the mend."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "nft" else f"/sbin/{tool}")
+    lacks = ("nft", "unshare")
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in lacks else f"/sbin/{tool}")
     assert system.missing() is None
     with pytest.raises(ExperimentError, match=r"^testbed: .*nft is not installed; install"):
         operations.up(small, 1, "nftables")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,17 @@ def missing(rules: str = "linux") -> str | None:
             return f"{tool} is not installed; install iproute2"
     if rules == "nftables" and not _has_nft():
         return "--rules nftables: nft is not installed; install nftables, or use --rules linux"
+    if _refuses_namespaces():
+        return "the kernel refuses namespaces; a container needs --privileged (CAP_SYS_ADMIN)"
     return None
+
+
+def _refuses_namespaces() -> bool:
+    """Whether a process here may make none, though it is root."""
+    if shutil.which("unshare") is None:
+        return False
+    words = ["unshare", "--mount", "--net", "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode != 0  # noqa: S603
 
 
 def _has_nft() -> bool:
@@ -148,8 +158,9 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
     Dies with the process that the command line names. Returns the exit status.
     """
     die_with(int(sys.argv[1]))
-    # Failures must happen in time, also when hosts keep this machine busy.
-    os.nice(_AHEAD)
+    # Failures must happen in time, also when hosts keep this machine busy. A container may not ask.
+    with suppress(PermissionError):
+        os.nice(_AHEAD)
     try:
         for result in work(json.load(sys.stdin)):
             print(json.dumps(result), flush=True)
