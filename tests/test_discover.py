@@ -703,6 +703,19 @@ def test_a_launcher_that_passes_nothing_on_is_told_so(
     assert "nothing comes on standard input; --over needs a command that passes it" in done.stderr
 
 
+@pytest.mark.parametrize("answer", ["{}", "[]", "null", '{"address": "10.0.0.2", "targets": 1}'])
+def test_an_answer_that_is_no_table_is_told_so(
+    weft: Weft, small: Path, tmp_path: Path, answer: str
+) -> None:
+    """Another program by that name, or another version."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    launcher.chmod(0o755)
+    done = weft("discover", small, "--over", f"{launcher} {{host}}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "is the same version of weft there?" in done.stderr
+
+
 def test_a_report_needs_no_survey_of_a_host_that_has_nothing_to_look_for(
     weft: Weft, small: Path, tmp_path: Path
 ) -> None:

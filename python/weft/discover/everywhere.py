@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from weft import _native
 from weft.cluster import Cluster, Host, Protocol
 from weft.discover import peers, table
 from weft.discover.needs import Needs
@@ -180,8 +181,11 @@ def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict
         raise _RemoteError(said.removeprefix("error: "))
     try:
         # Shells may say something before.
-        return dict(json.loads(done.stdout.splitlines()[-1]))
-    except (ValueError, IndexError):
+        found = dict(json.loads(done.stdout.splitlines()[-1]))
+        whole = {**table.new(survey.protocol, survey.port), "sources": [found]}
+        _native.check_paths(json.dumps(whole), "answer")
+        return found
+    except (ValueError, TypeError, IndexError):
         raise _RemoteError(
             f"answers {done.stdout[-80:]!r}; is the same version of weft there?"
         ) from None
