@@ -328,6 +328,20 @@ def test_each_figure_is_a_file_of_each_format(results: Path) -> None:
     assert "completion time [" in (results / "plots" / "small-cct.svg").read_text()
 
 
+def test_letters_without_a_font_are_told_once(weft: Weft, tmp_path: Path) -> None:
+    """In one line for all plots; in SVG text stays text, which others look up fonts for."""
+    # Of the last plane of Unicode: no font has them.
+    odd = chr(0x10FFFD)
+    variants = f'variant = [{{ name = "{odd}" }}, {{ name = "b", workload = {{ size = "8KB" }} }}]'
+    (tmp_path / "odd.toml").write_text(SMALL.replace("[sweep]", f"[sweep]\n{variants}"))
+    assert weft("run", "odd.toml", "-o", "out", "-q", "--no-report").returncode == 0
+    done = weft("report", "out", "-q", "--plots", "svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = weft("report", "out", "-q", "--plots", "svg,png,pdf")
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
+    assert done.stderr.startswith(f"warning: plots: no font has {odd}, so they are boxes in .png, ")
+
+
 def test_report_can_be_made_again(results: Path, weft: Weft) -> None:
     """From the tables alone, the same to the byte, without `runs/`."""
     copy = results.parent / "copy"

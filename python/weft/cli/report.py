@@ -44,7 +44,7 @@ def remove(directory: Path) -> bool:
 
 def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
     """Write the report, and plots in these formats; say so on standard error unless `quiet`."""
-    from weft.cli.terminal import note
+    from weft.cli.terminal import note, telling_warnings
     from weft.errors import alone
     from weft.report import html
     from weft.study import study
@@ -53,7 +53,7 @@ def make(directory: Path, quiet: bool, formats: Sequence[str]) -> None:
         results = study.load(directory)
         if not quiet:
             note("drawing plots and the report" if formats else "writing the report")
-        with study.naming_damage(directory, results.study):
+        with study.naming_damage(directory, results.study), telling_warnings():
             written = html.make(results, directory, formats)
     if not quiet:
         files = f" and {len(written) - 1} plots in {directory / 'plots'}" if formats else ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from weft import WeftWarning
 from weft.cli import exit_status
 
 _WIDE = 200
@@ -47,3 +49,17 @@ class Output:
 def note(message: str) -> None:
     """A line on standard error: progress, hints, warnings."""
     print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def telling_warnings() -> Iterator[None]:
+    """Say on standard error what Weft's own code warns of, each once."""
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("default")
+        yield
+    told = dict.fromkeys(str(one.message) for one in met if one.category is WeftWarning)
+    for message in told:
+        note(f"warning: {message}")
+    for one in met:
+        if one.category is not WeftWarning:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -101,9 +101,10 @@ def draw(
       weft run fig4.toml -o out/ && weft topology draw out/ --run 3 -o load.svg
     """
     from weft.analysis import topology_picture
-    from weft.cli.terminal import note
+    from weft.cli.terminal import note, telling_warnings
 
-    figure = topology_picture.draw(source, output, options.overrides(set_ or []), run)
+    with telling_warnings():
+        figure = topology_picture.draw(source, output, options.overrides(set_ or []), run)
     if not quiet:
         note(f"{output}: {figure.title}. {figure.caption}".rstrip())
     return 0

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft import WeftWarning
 from weft.report.figures import drawing_matplotlib
 from weft.report.figures.axes import LETTERS, UPRIGHT_LETTERS, lines_of
 from weft.report.figures.drawing_matplotlib import TITLE_LINE, wrapped
@@ -77,6 +81,8 @@ _NO_METADATA: dict[str, dict[str, None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 """Nothing that differs from day to day or version to version."""
+_GLYPH = re.compile(r"Glyph (\d+) ")
+"""How Matplotlib begins to warn of a letter; the number is its code."""
 # In inches: a cell of a heat map with texts, and the names left of and above the cells.
 _CELL, _NAMES, _ABOVE = (0.62, 0.21), 2.6, 1.1
 _DARK = 0.55
@@ -94,7 +100,7 @@ def draw_files(figure: Figure, paths: Sequence[Path]) -> None:
     """Write files of the kinds that their names end in: `.png`, `.svg` or `.pdf`."""
     import matplotlib as mpl
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), _naming_letters(paths):
         first = figure.panels[0].plot
         if isinstance(first, Drawing):
             canvas = drawing_matplotlib.page(figure, first)
@@ -102,6 +108,30 @@ def draw_files(figure: Figure, paths: Sequence[Path]) -> None:
             canvas = _canvas(figure)
         for path in paths:
             canvas.savefig(path, dpi=160, metadata=_NO_METADATA[path.suffix])
+
+
+@contextmanager
+def _naming_letters(paths: Sequence[Path]) -> Iterator[None]:
+    """Warn once of all letters that no font has, where Matplotlib warns of each of them.
+
+    In SVG text stays text, and whatever shows it looks for fonts.
+    """
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        yield
+    glyphs = [(one, _GLYPH.match(str(one.message))) for one in met]
+    letters = dict.fromkeys(chr(int(found[1])) for _, found in glyphs if found)
+    boxes = [path.suffix for path in paths if path.suffix != ".svg"]
+    if letters and boxes:
+        warnings.warn(
+            f"plots: no font has {' '.join(letters)}, so they are boxes in {', '.join(boxes)}; "
+            "name one that has them in a matplotlibrc (font.family: DejaVu Sans, NAME), or draw "
+            "svg",
+            WeftWarning,
+            stacklevel=3,
+        )
+    for one in [one for one, found in glyphs if not found]:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _canvas(figure: Figure) -> Any:
