@@ -452,6 +452,16 @@ fn messages_between_rails_that_never_meet_are_refused() {
     );
 }
 
+/// Editors write one before the first rank's number.
+#[test]
+fn a_placement_may_have_a_byte_order_mark() {
+    let file = std::env::temp_dir().join(format!("weft-marked-{}.txt", std::process::id()));
+    std::fs::write(&file, "\u{feff}3\r\n1\r\n").expect("a file");
+    let place = ("workload.placement_file", file.to_str().expect("a path"));
+    settled(JOB, &[place, ("workload.ranks", "2")]);
+    std::fs::remove_file(&file).expect("it is there");
+}
+
 /// Half of what a ring moves, and the bound says so of both.
 #[test]
 fn trees_take_half_of_a_ring_and_their_bounds_know() {

@@ -53,8 +53,8 @@ fn listed(path: &Path) -> std::result::Result<Vec<u32>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path)
         .map_err(|error| format!("cannot read {shown}: {error}; correct the path"))?;
-    let words =
-        text.lines().flat_map(|line| line.split('#').next().unwrap_or("").split_whitespace());
+    let lines = text.strip_prefix('\u{feff}').unwrap_or(&text).lines();
+    let words = lines.flat_map(|line| line.split('#').next().unwrap_or("").split_whitespace());
     let gpus = words.map(|word| {
         word.parse().map_err(|_| {
             format!("{shown}: {word:?} is not the number of a GPU; write one number a rank")
