@@ -147,6 +147,14 @@ def test_an_output_has_a_name(weft: Weft, small: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [small]
 
 
+@pytest.mark.usefixtures("small")
+def test_a_file_has_a_name(weft: Weft) -> None:
+    """An unset variable does not run all of this directory."""
+    done = weft("run", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: FILE: has no name; give one, or . for this directory\n"
+
+
 def test_singular_and_plural_options_are_the_same(weft: Weft, tmp_path: Path) -> None:
     """`--scheme` and `--schemes`, `--workload` and `--job`."""
     fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"

@@ -127,10 +127,14 @@ def run_files(
     of_trace: Overrides = (),
 ) -> int:
     """Run what is in files; returns the exit status. `of_trace` are keys of `[workload]`."""
+    from weft import ExperimentError
     from weft.cli import simulations
     from weft.cli.terminal import note
     from weft.study import inputs
 
+    if "" in files:
+        # An unset variable would mean all experiments of this directory.
+        raise ExperimentError("FILE: has no name; give one, or . for this directory")
     changes = given.extend([*changes, *trace_options.in_workload(of_trace)])
     paths = [path for file in files for path in inputs.experiment_files(Path(file))]
     compared = options.sweeps([f"balance.scheme={','.join(schemes)}"] if schemes else [])
