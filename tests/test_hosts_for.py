@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import Weft, heard
-from small_plan import EXCHANGE
+from small_plan import EXCHANGE, LEAF_SPINE
 from weft import _native, api, software
 from weft.errors import ExperimentError
 from weft.plans import make
@@ -24,15 +24,7 @@ from weft.software import SOFTWARE, distance, files, planned, show
 from weft.software.planned import Planned
 
 HERE = Path(__file__).parent
-FABRIC: dict[str, Any] = {
-    "topology": "leaf-spine",
-    "leaves": 3,
-    "spines": 4,
-    "hosts_per_leaf": 4,
-    "link": "100Gbps",
-    "delay": "500ns",
-}
-LEAF_SPINE = {"fabric": FABRIC}
+FABRIC: dict[str, Any] = LEAF_SPINE["fabric"]
 FAT_TREE = {"fabric": {"topology": "fat-tree", "k": 4, "link": "100Gbps", "delay": "500ns"}}
 CLUSTER = """
 [fabric]
