@@ -69,6 +69,21 @@ def test_one_fidelity_is_a_key_like_any_other(weft: Weft, small: Path) -> None:
     assert "against packet" not in done.stdout
 
 
+def test_runs_by_rates_say_where_buffers_would_be_full(weft: Weft) -> None:
+    """Under the table, in a warning and in each row: there packets would be paused."""
+    fabric = "leaf-spine:leaves=4,spines=8,hosts=8,link=100Gbps,delay=500ns,switch.buffer=1MiB"
+    command = ("compare", "--fabric", fabric, "--workload", "incast:senders=8,size=2MB")
+    schemes = ("--schemes", "ecmp,subflows-4", "--fidelity", "fluid", "--seeds", "1")
+    done = weft(*command, *schemes)
+    assert done.returncode == 0, done.stderr
+    assert "fidelity: fluid (buffers would be full in 1 of 2 runs)" in done.stdout
+    (told,) = (line for line in done.stderr.splitlines() if "fill the buffers" in line)
+    assert "subflows-4" in told
+    assert 'run.fidelity = "packet"' in told
+    rows = json.loads(weft(*command, *schemes, "--json").stdout)
+    assert [row["full_buffers"] for row in rows] == [0, 1]
+
+
 @pytest.mark.parametrize("named", ["fluid", "fluid,packet", "packet,fluid"])
 def test_a_report_may_ask_for_what_only_packets_tell(
     weft: Weft, small: Path, tmp_path: Path, named: str

@@ -67,6 +67,11 @@ impl Source {
         }
     }
 
+    /// What only rates tell: packets show what becomes of it.
+    pub(crate) fn of_rates(self, cell: Cell) -> Cell {
+        if self == Source::Rates { cell } else { Cell::Unknown }
+    }
+
     /// Takes out of a row what it does not know.
     pub(crate) fn blank(self, row: &mut Row) {
         if self == Source::Rates {

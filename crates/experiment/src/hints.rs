@@ -35,13 +35,21 @@ const SPURIOUS_SHARE: u64 = 100;
 
 /// What the result of a run with time-out `rto` says about the experiment.
 pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> Option<String> {
-    let Totals { packets, spurious, reordered, .. } = outcome.totals;
+    let Totals { packets, spurious, reordered, full_buffers, .. } = outcome.totals;
+    let scheme = &experiment.balance.scheme;
+    if full_buffers > 0 {
+        let what = if experiment.switch.pfc.is_some() { "pauses (PFC)" } else { "losses" };
+        return Some(format!(
+            "{}: queues would fill the buffers of switches, and rates have no {what}: packets may take much longer; \
+             see run.fidelity = \"packet\"",
+            scheme.name()
+        ));
+    }
     // A failed link that loses acknowledgements makes senders repeat what has arrived, too.
     let loses = |failure: &Failure| !matches!(failure.kind, FailureKind::Degraded { .. });
     if spurious <= packets / SPURIOUS_SHARE || experiment.failures.iter().any(loses) {
         return None;
     }
-    let scheme = &experiment.balance.scheme;
     let recovery = experiment.transport.recovery.info();
     let why = match recovery.resends_overtaken {
         // Of this all are warned before they run.

@@ -61,6 +61,7 @@ pub(crate) fn row(
         ("trimmed_bytes", totals.trimmed_bytes.into()),
         ("header_drops", totals.header_drops.into()),
         ("pauses", totals.pauses.into()),
+        ("full_buffers", source.of_rates(totals.full_buffers.into())),
         ("retransmits", totals.retransmits.into()),
         ("spurious_retransmits", totals.spurious.into()),
         ("spurious_per_flow", ratio(totals.spurious as f64, messages as f64).into()),

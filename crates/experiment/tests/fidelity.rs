@@ -494,6 +494,42 @@ fn a_row_says_its_fidelity_and_nothing_that_only_packets_tell() {
 }
 
 #[test]
+fn rates_tell_where_packets_would_be_paused_or_lost() {
+    let fabric = FABRIC.replace("spines = 4\nhosts_per_leaf = 4", "spines = 8\nhosts_per_leaf = 8");
+    let switches = [
+        "pfc = true\nbuffer = \"1MiB\"\n",
+        "pfc = true\nbuffer = \"4MiB\"\n",
+        "pfc = true\nbuffer = \"16MiB\"\npfc_threshold = \"200KB\"\n",
+        "pfc = false\nbuffer = \"1MiB\"\n",
+        "pfc = false\nbuffer = \"4MiB\"\n",
+        "pfc = false\nbuffer = \"800KB\"\nbuffer_kind = \"per-port\"\n",
+    ];
+    let mut seen = [0, 0];
+    for scheme in ["ecmp", "subflows-4", "spray"] {
+        for switch in switches {
+            for (senders, congestion) in [(4, "dctcp"), (16, "dctcp"), (4, "fixed-rate")] {
+                let text = format!(
+                    "{fabric}[fabric.switch]\n{switch}[balance]\nscheme = \"{scheme}\"\n\
+                     [transport]\ncongestion = \"{congestion}\"\n[workload]\n\
+                     pattern = \"incast\"\nsenders = {senders}\nsize = \"2MB\"\n"
+                );
+                let [packet, fluid] = both(&text);
+                let none = |column| cell(&packet, column) == &Cell::U64(0);
+                let is_full = !none("pauses") || !none("drops");
+                // All meet at one switch.
+                let full = Cell::U64(u64::from(is_full));
+                assert_eq!(cell(&fluid, "full_buffers"), &full, "{text}");
+                assert_eq!(cell(&packet, "full_buffers"), &Cell::Unknown);
+                let is_told = fluid.warnings.iter().any(|one| one.contains("fill the buffers"));
+                assert_eq!(is_told, is_full, "{:?}", fluid.warnings);
+                seen[usize::from(is_full)] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 10), "{seen:?}");
+}
+
+#[test]
 fn what_only_packets_tell_is_refused_by_the_key() {
     let flaky = "[failures.bad]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"flaky\"\n\
                  every = \"100us\"\nlength = \"5us\"\n";

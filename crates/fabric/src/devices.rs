@@ -92,6 +92,13 @@ pub struct PfcConfig {
     pub resume_offset: u64,
 }
 
+impl PfcConfig {
+    /// Bytes that each ingress may hold whatever the others do.
+    pub fn own_bytes(&self) -> u64 {
+        self.threshold.unwrap_or(self.reserve)
+    }
+}
+
 /// Trimming: a full queue cuts off a packet's payload instead of dropping it (Handley et al.,
 /// SIGCOMM 2017; McClure et al. (2025), section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

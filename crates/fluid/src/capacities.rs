@@ -133,6 +133,10 @@ impl Capacities {
             self.stale.push(resource);
         }
     }
+    /// What failures leave of a resource, in bytes a picosecond.
+    pub(crate) fn whole(&self, resource: u32) -> f64 {
+        self.whole[resource as usize]
+    }
     /// Acknowledgements are in nobody's way: all packets are taken to be full, so that rates stay as they are.
     pub(crate) fn take_packets_for_full(&mut self) {
         self.share_of_full = Some(self.ack / self.spraying.packet);

@@ -2,6 +2,7 @@
 
 use crate::agenda::{Agenda, What};
 use crate::alone::Watch;
+use crate::buffers::Buffers;
 use crate::capacities::Capacities;
 use crate::failures::Trouble;
 use crate::flows::{Flow, Part};
@@ -54,6 +55,7 @@ pub(crate) struct Engine<'a> {
     pub(crate) rates: Rates,
     pub(crate) capacities: Capacities,
     pub(crate) queues: Queues,
+    pub(crate) buffers: Buffers,
     /// What windows are told, where queues delay them.
     pub(crate) control: Control,
     pub(crate) changing: Changing,
@@ -136,6 +138,7 @@ impl<'a> Engine<'a> {
             capacities: Capacities::new(config, &layout, rtt, resources),
             rates: Rates::new(resources),
             queues: Queues::new(config, &layout, rtt, control.is_some()),
+            buffers: Buffers::new(config, &layout),
             control: control.unwrap_or_default(),
             changing: Changing::default(),
             hosts: (0..fabric.hosts()).map(host).collect(),

@@ -374,6 +374,7 @@ impl Engine<'_> {
             self.rates.divide(*resource, &links);
             self.capacities.divide(*resource, &links);
             self.queues.divide(*resource, &links, self.now);
+            links.iter().chain([resource]).for_each(|link| self.note_queue(*link));
             for id in self.flows_on(links[0]) {
                 let forward = self.flows[id as usize].forward;
                 self.flows[id as usize].shares = self.layout.links_of_cuts(&forward);
@@ -496,8 +497,11 @@ impl Engine<'_> {
         self.load_acks(id, 0.0);
         self.watch_rate(id, 0.0);
         let now = self.now;
+        self.rates.remove(self.flows[id as usize].rates);
+        if !self.queues.are_used() {
+            self.forget_windows(id);
+        }
         let flow = &mut self.flows[id as usize];
-        self.rates.remove(flow.rates);
         flow.left = flow.left_at(now);
         (flow.rate, flow.since, flow.is_running, flow.looked_at) = (0.0, now, false, Time::MAX);
         flow.version += 1;
@@ -529,6 +533,7 @@ impl Engine<'_> {
             }
         }
         self.expect_queues();
+        self.note_windows();
     }
 
     /// Tells [`crate::rates::Rates`] what acknowledgements leave of each resource.
@@ -545,8 +550,10 @@ impl Engine<'_> {
         if (flow.rate - rate).abs() <= rate * 1e-12 && flow.rate > 0.0 {
             return;
         }
-        if self.queues.are_used() {
-            self.queues.changed.push(id);
+        match self.queues.are_used() {
+            true => self.queues.changed.push(id),
+            false if self.watch.is_none() && flow.rate == 0.0 => self.buffers.begins(id),
+            false => {}
         }
         self.load_acks(id, rate);
         self.watch_rate(id, rate);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `rates` | max-min fair rates, kept up to date |
 //! | `capacities` | what each link carries for data: less acknowledgements, less what spraying wastes |
+//! | `buffers` | which switches would run out of buffer |
 //! | `queues` | how long packets wait at each link |
 //! | `windows` | what windows of DCTCP allow then, and how marks change them |
 //! | `paths` | which links a flow uses, or which cuts it spreads over |
@@ -27,6 +28,7 @@
 
 mod agenda;
 mod alone;
+mod buffers;
 mod capacities;
 mod engine;
 mod failures;

@@ -13,6 +13,7 @@ impl Engine<'_> {
             self.totals.max_qps = self.totals.max_qps.max(host.most);
             self.totals.established_qps = self.totals.established_qps.max(host.established);
         }
+        self.totals.full_buffers = self.buffers.full();
         let (nodes, rank_messages, durations) = match self.ranks {
             None => (Vec::new(), Vec::new(), DurationHistogram::default()),
             Some(ranks) => ranks.results(),

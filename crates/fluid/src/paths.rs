@@ -67,7 +67,7 @@ impl<'a> Layout<'a> {
         layout
     }
     /// The links of a cut; `None` for any other resource.
-    fn links_of(&self, resource: u32) -> Option<&Vec<PortId>> {
+    pub(crate) fn links_of(&self, resource: u32) -> Option<&Vec<PortId>> {
         resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize))
     }
     /// Whether it is a cut between switches.

@@ -275,6 +275,7 @@ impl Engine<'_> {
             let wait = self.find_wait(link, 0.0).0.min(old);
             if wait < old || was_overloaded {
                 self.queues.set_wait(link, wait, self.now);
+                self.note_queue(link);
                 self.queues.of[link as usize].overload = 1.0;
                 for id in self.flows_on(link) {
                     self.allow(id);
@@ -380,6 +381,7 @@ impl Engine<'_> {
         let has_changed = moves || (wait == 0.0) != (old == 0.0);
         if has_changed {
             self.queues.set_wait(link, wait, self.now);
+            self.note_queue(link);
         }
         if moves {
             self.queues.touch(link);

@@ -40,7 +40,7 @@ pub(crate) struct Sending {
 pub(crate) const SENDING: u32 = 1 << 30;
 
 /// A flow is held up behind its NIC if it has less than this share of what the NIC gives it.
-const HELD_UP: f64 = 0.95;
+pub(crate) const HELD_UP: f64 = 0.95;
 /// The last bytes of a flow leave with the others unless at least this share of its window waits in queues.
 const LEAST_WAITING: f64 = 0.05;
 /// So few bytes are nothing.

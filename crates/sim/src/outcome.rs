@@ -168,6 +168,9 @@ pub struct Totals {
     pub wire_drops: u64,
     /// Bytes of those.
     pub wire_dropped_bytes: u64,
+    /// Switches whose buffers queues would have filled, where rates are simulated and no packets
+    /// (`weft-fluid`); packets are paused or lost there.
+    pub full_buffers: u32,
     /// Most queue pairs that one NIC had active at once.
     pub max_qps: u32,
     /// Most queue pairs that one NIC ever had.

@@ -85,6 +85,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "trimmed_bytes": "payload that was cut off",
         "header_drops": "of the drops: packets that had been trimmed before",
         "pauses": "PFC pause frames",
+        "full_buffers": "`fluid`: switches whose buffers queues would fill (pauses, losses)",
         "retransmits": "data packets sent again",
         "spurious_retransmits": "of these: packets that had arrived all the same",
         "spurious_per_flow": "spurious retransmits a message",

@@ -207,6 +207,9 @@ def fidelities_of(rows: Sequence[Row]) -> tuple[str, ...]:
     fast = [row["skipped_pct"] for row in rows if row.get("fidelity") == "fast"]
     packets = sum(share == 0 for share in fast)
     said = {"fast": f"fast (packets in {packets} of {len(fast)} runs)"}
+    fluid = [row.get("full_buffers") for row in rows if row.get("fidelity") == "fluid"]
+    if full := sum(bool(switches) for switches in fluid):
+        said["fluid"] = f"fluid (buffers would be full in {full} of {len(fluid)} runs)"
     return tuple(said.get(word, word) for word in words)
 
 

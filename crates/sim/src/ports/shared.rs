@@ -216,7 +216,7 @@ impl Rules {
             Buffer::Shared { alpha, .. } => Some(alpha),
             Buffer::PerPort { .. } => None,
         };
-        let pfc = config.pfc.map(|pfc| PfcConfig { reserve: reserve(&pfc), ..pfc });
+        let pfc = config.pfc.map(|pfc| PfcConfig { reserve: pfc.own_bytes(), ..pfc });
         let resume_at = pfc.and_then(|pfc| Some(pfc.threshold?.saturating_sub(pfc.resume_offset)));
         Rules { pfc, resume_at, egress_alpha }
     }
@@ -406,11 +406,6 @@ fn lossless_headroom(
     forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
 }
 
-/// Bytes that each ingress may hold whatever the others do.
-fn reserve(pfc: &PfcConfig) -> u64 {
-    pfc.threshold.unwrap_or(pfc.reserve)
-}
-
 /// Headroom for what comes in by `port` of a switch.
 pub(super) fn headroom(
     fabric: &Fabric,
@@ -432,7 +427,7 @@ pub(super) fn set_aside(
 ) -> u64 {
     let ports = fabric.ports_of(switch).ids();
     let each = ports
-        .map(|port| headroom(fabric, failures, port, packet, pfc).saturating_add(reserve(pfc)));
+        .map(|port| headroom(fabric, failures, port, packet, pfc).saturating_add(pfc.own_bytes()));
     each.fold(0, u64::saturating_add)
 }
 
