@@ -103,6 +103,32 @@ def test_a_large_fabric_is_folded(fabric: dict[str, Any]) -> None:
     assert all(len(one.values) <= 128 and len(one.values[0]) <= 128 for one in drawn.cells)
 
 
+def test_without_load_a_matrix_shows_what_is_linked() -> None:
+    """A ring is no mesh: two cells a row, and all cells only where all are linked."""
+    ring = {
+        "topology": "graph",
+        "host_switches": list(range(125)),
+        "links": [f"{a} {(a + 1) % 125}" for a in range(125)],
+    }
+    drawn = picture.drawing(network_of(ring))
+    cell = drawn.boxes[0].width / 125
+    lengths = [one.points[1][0] - one.points[0][0] for one in drawn.strokes]
+    assert [round(length / cell) for length in lengths] == [1] * 250
+    assert [one.kind for one in drawn.boxes] == ["frame"]
+    groups = {**DRAGONFLY, "groups": 57, "routers": 8, "global_ports": 7}
+    drawn = picture.drawing(network_of(groups))
+    assert ([one.kind for one in drawn.boxes], drawn.strokes) == (["mesh"], ())
+
+
+@pytest.mark.parametrize("sizes", ["2x16x32", "8x8x16"])
+@pytest.mark.parametrize("edges", ["around", "ends"])
+def test_links_of_all_dimensions_are_counted(sizes: str, edges: str) -> None:
+    """Dimensions may have unequal numbers of links."""
+    net = network_of({"topology": "torus", "sizes": sizes, "edges": edges})
+    words = [one.text for one in picture.drawing(net).words]
+    assert any(f"\n{int(net.links.count.sum()):,} links\n" in text for text in words)
+
+
 BUNDLES = {"topology": "clos", "tiers": 3, "pods": 12, "leaves": 16, "aggs": 16, "cores": 64}
 
 

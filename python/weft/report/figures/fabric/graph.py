@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.report.figures.fabric.blocks import as_cells, folded
 from weft.report.figures.fabric.network import Floats, Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, least_to_most, plural, short
-from weft.report.figures.model import Axis, Box, Cells, Drawing
+from weft.report.figures.model import Axis, Box, Cells, Drawing, Stroke
 
 _HEIGHT = 6.2
 _ROUNDS = 300
@@ -95,6 +98,25 @@ def _distances(net: Network) -> Floats:
     return np.where(np.isfinite(far), far, count)
 
 
+def _linked(
+    sketch: Sketch, corner: tuple[float, float], size: float, linked: NDArray[np.bool_]
+) -> None:
+    """Cells with links, where there is no load to show: neighbours in a row are one line."""
+    x, y = corner
+    kind: Literal["mesh", "frame"] = "mesh" if linked.all() else "frame"
+    sketch.boxes.append(Box(x + size / 2, y + size / 2, size, size, kind))
+    if kind == "mesh":
+        return
+    cell = size / len(linked)
+    padded = np.pad(linked.astype(np.int8), ((0, 0), (1, 1)))
+    rows, starts = np.nonzero(np.diff(padded, axis=1) == 1)
+    _, ends = np.nonzero(np.diff(padded, axis=1) == -1)
+    for row, start, end in zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        at = y + size - cell * (row + 0.5)
+        way = ((x + cell * start, at), (x + cell * end, at))
+        sketch.strokes.append(Stroke(way, 72 * cell))
+
+
 def matrix(net: Network, scale: Axis, of: Ints, what: str) -> Drawing:
     """Groups, or switches, by each other: a cell is all links between two; below it hosts."""
     sketch = Sketch(net, scale)
@@ -108,7 +130,7 @@ def matrix(net: Network, scale: Axis, of: Ints, what: str) -> Drawing:
     if net.has_load:
         sketch.cells.append(Cells(left, low, size, size, as_cells(folded(values))))
     else:
-        sketch.boxes.append(Box(left + size / 2, low + size / 2, size, size, "mesh"))
+        _linked(sketch, (left, low), size, np.isfinite(folded(values)))
     for row in range(len(merged)):
         worst = merged.worst(row)
         if worst is not None:

@@ -98,9 +98,9 @@ def _group(sketch: Sketch, centre: Point) -> None:
     size = min(0.26, 4.0 / len(place))
     for switch in place:
         sketch.switch(switch, at(switch), size, min(0.18, size), "")
-    hosts = sorted({int(net.at[switch]) for switch in place if net.at[switch]})
-    per = " to ".join(map(str, hosts))
-    said = f"a group: {plural(len(place), 'switch', 'switches')}\n{per} hosts at each that has any"
+    # All that have any have as many.
+    hosts = plural(int(net.at[list(place)].max()), "host")
+    said = f"a group: {plural(len(place), 'switch', 'switches')}\n{hosts} at each that has any"
     sketch.boxes.append(Box(*centre, 2.0, 2.1, "frame", ""))
     sketch.say(centre[0], centre[1] - 1.25, said, "center", 7.5)
 

@@ -117,14 +117,14 @@ def _layers(net: Network, scale: Axis, sizes: list[int]) -> Drawing:
     for dimension in range(shown):
         y = height - 0.4 - (dimension + 1) * (high + 0.4) + 0.3
         grids: list[Floats] = [np.full((tall, wide), np.nan) for _ in range(layers)]
-        count, rates = 0, []
+        rows = []
         for row in range(len(net.links)):
             low, upper = int(net.links.lower[row]), int(net.links.upper[row])
             step = where[upper] - where[low]
             if not step[dimension]:
                 continue
-            count, owner = count + int(net.links.count[row]), low
-            rates.append(row)
+            owner = low
+            rows.append(row)
             if abs(int(step[dimension])) > 1:
                 owner = upper
             place = where[owner]
@@ -143,9 +143,11 @@ def _layers(net: Network, scale: Axis, sizes: list[int]) -> Drawing:
             else:
                 sketch.boxes.append(Box(x + across / 2, y + high / 2, across, high, "frame"))
                 _lines(sketch, (x, y), (wide, tall), cell)
-        rate = net.rate_of(net.links.only(np.array(rates, dtype=np.int64)))
-        which = f"dimension {dimension + 1}" if shown > 1 else "every dimension"
-        text = f"{which}\n{plural(count, 'link')}\n{rate}"
+        links, which = net.links, "all dimensions"
+        if shown > 1:
+            links = links.only(np.array(rows, dtype=np.int64))
+            which = f"dimension {dimension + 1}"
+        text = f"{which}\n{plural(int(links.count.sum()), 'link')}\n{net.rate_of(links)}"
         sketch.say(0.05, y + high / 2, text)
     if layers > 1:
         step = -(-layers // 16)
