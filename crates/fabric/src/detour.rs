@@ -10,25 +10,29 @@
 
 use crate::exceptions::Exceptions;
 use crate::homes::note_hosts;
-use crate::routes::Search as RouteSearch;
-use crate::{Fabric, Node};
+use crate::routes::{Routes, Search as RouteSearch};
+use crate::{Fabric, Node, PathId};
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId, SwitchId};
 
 /// The next hops that dead links change. Rebuilt whenever routing learns of a change.
 #[derive(Clone, Debug)]
-pub struct Detours(Exceptions<PortId>);
+pub struct Detours {
+    hops: Exceptions<PortId>,
+    /// The ways to groups, where packets may go over others.
+    to_groups: Option<Routes>,
+}
 
 impl Detours {
     /// Routes of `fabric` without the links behind `dead`. Visits every port of the fabric
     /// once for each leaf.
     pub fn new(fabric: &Fabric, dead: &[PortId]) -> Detours {
         let mut detours = Exceptions::new(fabric);
-        if dead.is_empty() {
-            return Detours(detours);
+        if fabric.clos().is_none() && !dead.is_empty() {
+            return other_routes(fabric, dead);
         }
-        if fabric.clos().is_none() {
-            return Detours(other_routes(fabric, dead));
+        if dead.is_empty() {
+            return Detours { hops: detours, to_groups: None };
         }
         let mut alive = vec![true; fabric.ports().len()];
         for port in dead {
@@ -41,25 +45,37 @@ impl Detours {
                 search.reaches(switch, &mut detours);
             }
         }
-        Detours(detours)
+        Detours { hops: detours, to_groups: None }
     }
 
     /// Whether all routes are as usual.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hops.is_empty()
     }
 
     /// The ports of `switch` that still lead to `dst`, in port order; empty if none does.
     /// `None`: all that [`Fabric::next_hops`] names.
     #[inline]
     pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
-        self.0.get(switch, dst)
+        self.hops.get(switch, dst)
+    }
+
+    /// As [`Fabric::pinned_hop`], over what is left.
+    #[inline]
+    pub fn pinned_hop(
+        &self,
+        fabric: &Fabric,
+        switch: SwitchId,
+        dst: HostId,
+        path: PathId,
+    ) -> Option<(PortId, PathId)> {
+        let to_groups = self.to_groups.as_ref().unwrap_or(fabric.routes());
+        fabric.pinned_hop_by(to_groups, (switch, dst), path, self.next_hops(switch, dst))
     }
 }
 
-/// Which switches reach one leaf.
 /// Where the shortest paths that avoid dead links are others, in a network that is no Clos.
-fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Exceptions<PortId> {
+fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Detours {
     let mut others = Exceptions::new(fabric);
     let mut dead = dead.to_vec();
     dead.sort_unstable();
@@ -76,9 +92,11 @@ fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Exceptions<PortId> {
         let mut search = RouteSearch::new(fabric, fabric.costs_without(&dead));
         note_hosts(fabric, &dead, &mut search, &mut others);
     }
-    others
+    let to_groups = fabric.has_detours().then(|| routes.to_groups());
+    Detours { hops: others, to_groups }
 }
 
+/// Which switches reach one leaf.
 struct Search<'a> {
     fabric: &'a Fabric,
     alive: &'a [bool],

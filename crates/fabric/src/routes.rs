@@ -242,6 +242,11 @@ impl Routes {
         hops.get(digit as usize % hops.len().max(1)).copied()
     }
 
+    /// The ways to groups alone: those to leaves take most memory.
+    pub(crate) fn to_groups(self) -> Routes {
+        Routes { entries: Vec::new(), ..self }
+    }
+
     /// The name of path `index` among those from `switch` to `leaf`, in the order of their ports.
     pub(crate) fn path(
         &self,
@@ -365,6 +370,10 @@ impl Search {
     pub(crate) fn next_hops(&self, switch: SwitchId, hops: &mut Vec<PortId>) {
         hops.clear();
         let own = self.lengths[switch.0 as usize];
+        if own == FAR {
+            // An unused link would seem to lead there.
+            return;
+        }
         let leads = |way: &&Way| self.lengths[way.peer as usize] + way.there == own;
         let first = self.ways_of(switch.0).iter().filter(leads).map(|way| way.dimension).min();
         let ways = self.ways_of(switch.0).iter().filter(leads);

@@ -286,6 +286,55 @@ fn a_path_over_a_group_goes_there_and_on() {
     }
 }
 
+/// A group that one link leads to, which is dead, is reached over a third one, and one that nothing leads to any more is
+/// taken for passed.
+#[test]
+fn a_path_over_a_group_leads_around_dead_links() {
+    let (hosts, global_ports) = (2, 2);
+    let [host_link, local, global] = [LINK; 3];
+    let group = Group::Routers(4);
+    let it = Dragonfly { groups: 9, group, hosts, global_ports, host_link, local, global };
+    let fabric = Fabric::of_wiring(it.wiring().unwrap()).unwrap();
+    let named = |name: &str| {
+        let found = fabric.links().find(|id| fabric.port_name(*id) == name);
+        let port = found.expect("there is such a link");
+        [port, fabric.ports()[port].reverse]
+    };
+    let one = named("group-0-router-0 -> group-1-router-0").to_vec();
+    let is_of_group_1 = |node: Node| match node {
+        Node::Switch(switch) => fabric.pod_of_switch(switch) == Some(1),
+        Node::Host(_) => false,
+    };
+    let leads_in = |id: &PortId| {
+        let port = &fabric.ports()[*id];
+        is_of_group_1(port.owner) != is_of_group_1(port.peer)
+    };
+    let all: Vec<PortId> = fabric.ports().ids().filter(leads_in).collect();
+    for dead in [one, all] {
+        let detours = Detours::new(&fabric, &dead);
+        let mut over = 0;
+        for (src, dst) in (0..8).flat_map(|src| (16..72).map(move |dst| (src, HostId(dst)))) {
+            let mut path = PathId::over(1, 5);
+            let mut ports = vec![fabric.nic(HostId(src))];
+            while let Node::Switch(switch) = fabric.ports()[ports[ports.len() - 1]].peer {
+                let hop = detours.pinned_hop(&fabric, switch, dst, path);
+                let (port, next) = hop.expect("all but group 1 are linked");
+                assert!(!dead.contains(&port), "from {src} to {dst:?}");
+                ports.push(port);
+                path = next;
+                assert!(ports.len() < 12, "from {src} to {dst:?}: {ports:?}");
+            }
+            assert_eq!(fabric.ports()[ports[ports.len() - 1]].peer, Node::Host(dst));
+            let goes_over = ports.iter().any(|port| is_of_group_1(fabric.ports()[*port].owner));
+            over += u32::from(goes_over);
+        }
+        // All but those whose destination is at the way to the third group.
+        let is_linked = dead.len() == 2;
+        assert_eq!(over > 8 * 56 / 2, is_linked, "{over}");
+        assert!(is_linked || over == 0, "{over}");
+    }
+}
+
 #[test]
 fn global_links_that_cannot_be_shared_are_refused() {
     let group = Group::Routers(4);

@@ -148,10 +148,7 @@ impl<'a> PlannedFabric<'a> {
         while let Node::Switch(switch) = self.fabric.ports()[way.last()].peer {
             let group = self.fabric.next_hops(switch, dst);
             let (port, next) = match route {
-                Route::Pinned(_) => {
-                    let left = self.detours.next_hops(switch, dst);
-                    self.fabric.pinned_hop(switch, dst, pinned, left)?
-                }
+                Route::Pinned(_) => self.detours.pinned_hop(self.fabric, switch, dst, pinned)?,
                 Route::Hashed(entropy) => (self.hashed(switch, (src, dst), entropy, key)?, pinned),
             };
             pinned = next;

@@ -63,9 +63,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 false => here.hashed(packet.hash_fields(), group),
             }
         } else if packet.is(flag::PINNED) {
-            let left = self.switches.left(here.id, packet.dst());
             let fabric = self.config.fabric;
-            match fabric.pinned_hop(here.id, packet.dst(), packet.path(), left) {
+            match self.switches.pinned_hop(fabric, here.id, packet.dst(), packet.path()) {
                 Some((port, path)) => {
                     packet.set_path(path);
                     port
@@ -129,12 +128,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let bits = u64::from(hash::bits(fields.key(), fields.entropy, here.salt ^ DETOUR));
         let path = PathId::over_random(bits << 32 | bits, fabric.pods(), groups);
-        let (other, next) = fabric.pinned_hop(here.id, dst, path, None)?;
-        let start = |port: PortId, path: PathId| PathStart {
-            queued: self.ports.queued_bytes(self.now, here.own(port)),
-            links: fabric.links_on(here.id, dst, path),
+        let hop = |switch, path| self.switches.pinned_hop(fabric, switch, dst, path);
+        let (other, next) = hop(here.id, path)?;
+        let start = |port: PortId, path: PathId| {
+            let queued = self.ports.queued_bytes(self.now, here.own(port));
+            Some(PathStart { queued, links: fabric.links_on(here.id, path, hop)? })
         };
-        let (shortest, detour) = (start(port, PathId::default()), start(other, path));
+        let (shortest, detour) = (start(port, PathId::default())?, start(other, path)?);
         let prefers = self.config.balance.scheme.prefers_detour(shortest, detour);
         prefers.then_some((other, next))
     }

@@ -16,7 +16,7 @@ use weft_balance::Switching;
 use weft_balance::enforce::{self, FiveTuple, Hasher};
 use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::hash;
-use weft_fabric::{Node, PortGroup};
+use weft_fabric::{Fabric, Node, PathId, PortGroup};
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId, Rate, SwitchId, Time};
 
@@ -104,9 +104,18 @@ impl Switches {
         self.routing.learn(routes);
     }
 
-    /// The hops of a switch that routing knows are left towards `dst`; `None`: all.
-    pub(crate) fn left(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
-        self.routing.routes.as_ref()?.detours.next_hops(switch, dst)
+    /// As [`Fabric::pinned_hop`], by what routing knows.
+    pub(crate) fn pinned_hop(
+        &self,
+        fabric: &Fabric,
+        switch: SwitchId,
+        dst: HostId,
+        path: PathId,
+    ) -> Option<(PortId, PathId)> {
+        match &self.routing.routes {
+            None => fabric.pinned_hop(switch, dst, path, None),
+            Some(routes) => routes.detours.pinned_hop(fabric, switch, dst, path),
+        }
     }
 
     /// Whether the scheme weighs shortest paths against those over other groups.

@@ -61,6 +61,33 @@ fn a_flow_goes_over_another_group_after_a_time_out() {
     assert!(totals.wire_drops > 0 && totals.retransmits > 0, "{totals:?}");
 }
 
+/// Groups have one link between each two: where routing knows that one is dead, nobody sends anything into it.
+#[test]
+fn no_packet_goes_into_a_link_that_is_known_to_be_dead() {
+    let [host_link, local, global] = [LINK; 3];
+    let (groups, group, hosts, global_ports) = (9, Group::Routers(4), 2, 2);
+    let dragonfly = Dragonfly { groups, group, hosts, global_ports, host_link, local, global };
+    let list: Vec<_> = (0..72).map(|src| (src, (src + 8) % 72, 100 * 960)).collect();
+    for scheme in ["valiant", "ugal"] {
+        let mut setup = Setup::new(Clos::leaf_spine(2, 1, 1, LINK), messages(72, &list));
+        setup.fabric = Fabric::of_wiring(dragonfly.wiring().unwrap()).unwrap();
+        setup.balance.scheme = SchemeConfig::read(scheme, &[]).unwrap();
+        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        let healthy = setup.run().totals;
+        setup.failures = vec![Failure {
+            links: LinkChoice::Named(vec!["group-0-router-0 <-> group-2-router-0".into()]),
+            kind: FailureKind::down(Some(Time::ZERO)),
+            start: Time::ZERO,
+            end: Time::MAX,
+        }];
+        let failing = setup.run().totals;
+        assert_eq!((failing.wire_drops, failing.retransmits), (0, 0), "{scheme}");
+        // One of the 8 links of two groups is gone.
+        let longer = failing.cct.0 as f64 / healthy.cct.0 as f64;
+        assert!(longer < 1.5, "{scheme}: {longer}");
+    }
+}
+
 /// UGAL goes the short way where that suffices, and round where it does not: at worst half of the capacity, as
 /// Valiant routing.
 #[test]

@@ -19,16 +19,22 @@ impl Fabric {
         }
     }
 
-    /// How many links a packet at `switch` still crosses on that path to `dst`.
-    pub fn links_on(&self, mut switch: SwitchId, dst: HostId, mut path: PathId) -> u32 {
+    /// How many links a packet at `switch` still crosses on that path, if it takes such a `hop` at each switch; `None`: it
+    /// does not arrive.
+    pub fn links_on(
+        &self,
+        mut switch: SwitchId,
+        mut path: PathId,
+        hop: impl Fn(SwitchId, PathId) -> Option<(PortId, PathId)>,
+    ) -> Option<u32> {
         let mut links = 1;
-        while let Some((port, next)) = self.pinned_hop(switch, dst, path, None) {
+        loop {
+            let (port, next) = hop(switch, path)?;
             match self.ports[port].peer {
-                Node::Host(_) => break,
+                Node::Host(_) => return Some(links),
                 Node::Switch(peer) => (switch, path, links) = (peer, next, links + 1),
             }
         }
-        links
     }
 
     /// No packet from `src` to `dst` crosses fewer links, whatever path it takes: one over another group of a dragonfly

@@ -454,6 +454,17 @@ impl Fabric {
         path: PathId,
         left: Option<&[PortId]>,
     ) -> Option<(PortId, PathId)> {
+        self.pinned_hop_by(&self.routes, (switch, dst), path, left)
+    }
+    /// The same, where packets go to other groups by these routes.
+    #[inline]
+    pub(crate) fn pinned_hop_by(
+        &self,
+        to_groups: &Routes,
+        (switch, dst): (SwitchId, HostId),
+        path: PathId,
+        left: Option<&[PortId]>,
+    ) -> Option<(PortId, PathId)> {
         match &self.shape {
             Shape::Clos(_) => {
                 let port = self.next_hops(switch, dst).pinned(path);
@@ -474,7 +485,7 @@ impl Fabric {
                 let path = match path.group() {
                     None => path,
                     Some((group, digit)) => {
-                        match self.routes.towards(switch, group, u32::from(digit)) {
+                        match to_groups.towards(switch, group, u32::from(digit)) {
                             Some(port) => return Some((port, path)),
                             None => path.passed(),
                         }
