@@ -134,12 +134,17 @@ impl Routes {
         }
     }
 
+    /// The switches that reach `leaf`, the nearest first.
+    pub(crate) fn nearest_first(&self, leaf: u32) -> Vec<SwitchId> {
+        let mut order: Vec<SwitchId> =
+            self.lists.ids().filter(|switch| self.reaches(*switch, leaf)).collect();
+        order.sort_unstable_by_key(|switch| self.length(*switch, leaf));
+        order
+    }
+
     /// Counts the paths to `leaf` that have names, from the nearest switches on.
     fn count_paths(&mut self, fabric: &Fabric, leaf: u32) {
-        let switches = (0..fabric.switches()).map(SwitchId).filter(|one| self.reaches(*one, leaf));
-        let mut order: Vec<SwitchId> = switches.collect();
-        order.sort_unstable_by_key(|switch| self.length(*switch, leaf));
-        for switch in order {
+        for switch in self.nearest_first(leaf) {
             let hops = self.named_hops(switch, leaf).iter();
             let behind = hops.map(|hop| self.paths_behind(fabric, *hop, leaf));
             let is_there = self.length(switch, leaf) == 0;

@@ -4,6 +4,7 @@
 //! switches, each in the order of what is at the other end, parallel links side by side.
 
 use crate::{Bundle, Clos, FabricError, Grid, Link, Node, Port};
+use std::collections::BTreeMap;
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 /// Between two switches.
@@ -100,6 +101,12 @@ impl Wiring {
     /// Switches that have hosts.
     pub fn leaves(&self) -> u32 {
         self.hosts.last().map_or(0, |last| last + 1)
+    }
+
+    /// Whether paths of one length may take unequal times.
+    pub(crate) fn has_unlike_links(&self) -> bool {
+        let mut links: BTreeMap<u32, Link> = BTreeMap::new();
+        self.cables.iter().any(|cable| *links.entry(cable.cost).or_insert(cable.link) != cable.link)
     }
 
     /// Whether tables of routes are small enough.

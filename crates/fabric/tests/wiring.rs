@@ -5,10 +5,10 @@ use crate::common::{LINK, any_clos};
 use std::collections::BTreeSet;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{
-    Cable, Detours, Fabric, Failure, FailureKind, Failures, LinkChoice, Node, PathId, Wiring,
+    Cable, Detours, Fabric, Failure, FailureKind, Failures, Link, LinkChoice, Node, PathId, Wiring,
 };
 use weft_trial::prelude::*;
-use weft_units::{HostId, PortId, SwitchId, Time};
+use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 fn wiring(hosts: Vec<u32>, switches: u32, cables: Vec<Cable>) -> Wiring {
     Wiring {
@@ -283,6 +283,25 @@ fn a_path_over_a_group_goes_there_and_on() {
                 assert_eq!(fabric.ports()[path[path.len() - 1]].peer, Node::Host(dst));
             }
         }
+    }
+}
+
+/// The longest round trip is that over the slowest shortest path, wherever that is.
+#[test]
+fn a_round_trip_of_unlike_links_is_the_longest() {
+    let slow = Link { rate: Rate::gbps(10), delay: Time::us(100) };
+    // From 0 to 2 over 1, or over 3; 4 is farther away by the number of links.
+    let ends = [([0, 1], LINK), ([1, 2], LINK), ([0, 3], slow), ([3, 2], LINK), ([2, 4], LINK)];
+    let cable = |(ends, link)| Cable { ends, link, cost: 1, dimension: 0 };
+    for order in [[0, 1, 2, 3, 4], [0, 1, 2, 4, 3]] {
+        let place = |one: u32| order.iter().position(|other| *other == one).unwrap() as u32;
+        let cables = ends.map(|(ends, link)| cable((ends.map(place), link))).to_vec();
+        let fabric = Fabric::of_wiring(wiring(vec![0, 1, 2, 3, 4], 5, cables)).unwrap();
+        let one = |link: Link, bytes| link.rate.serialize(bytes) + link.delay;
+        // To and from hosts, the slow link, and two more to 4.
+        let way =
+            |bytes| one(slow, bytes) + (0..4).fold(Time::ZERO, |sum, _| sum + one(LINK, bytes));
+        assert_eq!(fabric.base_rtt(4144, 60), way(4144) + way(60));
     }
 }
 

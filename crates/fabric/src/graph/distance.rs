@@ -1,8 +1,8 @@
 //! How far hosts are from each other: links, and time.
 
-use super::{Fabric, Node};
-use crate::{PathId, Shape};
-use weft_units::{HostId, PortId, SwitchId, Time};
+use super::{Fabric, Node, Port};
+use crate::{PathId, Shape, Wiring};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 impl Fabric {
     /// How many links a packet from `src` to `dst` crosses.
@@ -60,7 +60,7 @@ impl Fabric {
     }
 
     /// One port for each link on any shortest path from `src` to `dst`; all shortest paths
-    /// have the same rates and delays.
+    /// have the same rates and delays, unless links of a graph differ.
     ///
     /// # Panics
     /// If they do not [reach](Fabric::reaches) each other.
@@ -93,8 +93,38 @@ impl Fabric {
     /// The round trip between the two hosts that are farthest apart, for a lone data packet
     /// and its acknowledgement (bytes with headers).
     pub fn base_rtt(&self, data_bytes: u64, ack_bytes: u64) -> Time {
+        if let Shape::Wiring(wiring) = &self.shape
+            && wiring.has_unlike_links()
+        {
+            return self.slowest_round_trip(wiring, [data_bytes, ack_bytes]);
+        }
         let (near, far) = self.farthest();
         self.one_way(near, far, data_bytes) + self.one_way(far, near, ack_bytes)
+    }
+
+    /// The same where shortest paths take unequal times, over the slowest. Back it is the same links.
+    fn slowest_round_trip(&self, wiring: &Wiring, bytes: [u64; 2]) -> Time {
+        let both_ways = |port: PortId| {
+            let Port { rate, delay, .. } = self.ports[port];
+            bytes.into_iter().fold(Time::ZERO, |sum, bytes| sum + rate.serialize(bytes) + delay)
+        };
+        let nic = self.nic(HostId(0));
+        let hosts = both_ways(nic) + both_ways(self.ports[nic].reverse);
+        let mut between = Time::ZERO;
+        let mut times: IdVec<SwitchId, Time> = self.switches.iter().map(|_| Time::ZERO).collect();
+        for leaf in 0..self.leaves {
+            for switch in self.routes.nearest_first(leaf) {
+                let behind = |port: &PortId| match self.ports[*port].peer {
+                    Node::Host(_) => Time::ZERO,
+                    Node::Switch(peer) => both_ways(*port) + times[peer],
+                };
+                let hops = self.routes.next_hops(switch, leaf).iter();
+                times[switch] = hops.map(behind).max().unwrap_or(Time::ZERO);
+            }
+            let sources = (0..self.leaves).flat_map(|leaf| wiring.ends(leaf));
+            between = sources.map(|one| times[SwitchId(one)]).fold(between, Time::max);
+        }
+        hosts + between
     }
 
     /// Two hosts that are farthest apart, of those that reach each other.
