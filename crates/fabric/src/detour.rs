@@ -92,7 +92,7 @@ fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Detours {
         let mut search = RouteSearch::new(fabric, fabric.costs_without(&dead));
         note_hosts(fabric, &dead, &mut search, &mut others);
     }
-    let to_groups = fabric.has_detours().then(|| routes.to_groups());
+    let to_groups = fabric.has_detours().then(|| routes.into_group_ways());
     Detours { hops: others, to_groups }
 }
 

@@ -248,7 +248,7 @@ impl Routes {
     }
 
     /// The ways to groups alone: those to leaves take most memory.
-    pub(crate) fn to_groups(self) -> Routes {
+    pub(crate) fn into_group_ways(self) -> Routes {
         Routes { entries: Vec::new(), ..self }
     }
 
