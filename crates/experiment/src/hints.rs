@@ -40,8 +40,8 @@ pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> 
     if full_buffers > 0 {
         let what = if experiment.switch.pfc.is_some() { "pauses (PFC)" } else { "losses" };
         return Some(format!(
-            "{}: queues would fill the buffers of switches, and rates have no {what}: packets may take much longer; \
-             see run.fidelity = \"packet\"",
+            "{}: queues would fill the buffers of switches; rates tell only roughly, or not at all, what {what} cost \
+             then: see run.fidelity = \"packet\"",
             scheme.name()
         ));
     }

@@ -529,6 +529,32 @@ fn rates_tell_where_packets_would_be_paused_or_lost() {
     assert!(seen.iter().all(|count| *count > 10), "{seen:?}");
 }
 
+/// A flow past the leaf of an incast, whose buffer that fills, waits before the links which the leaf pauses.
+#[test]
+fn who_meets_a_full_buffer_waits_as_long_as_by_packets() {
+    let fabric = FABRIC.replace("spines = 4\nhosts_per_leaf = 4", "spines = 8\nhosts_per_leaf = 8");
+    let file = std::env::temp_dir().join(format!("weft-incast-{}.csv", std::process::id()));
+    let senders: String = (9..32).map(|src| format!("{src},0,1000000\n")).collect();
+    std::fs::write(&file, format!("src,dst,size\n{senders}8,1,23000000\n")).expect("a file");
+    let text = |scheme: &str, buffer: &str| {
+        format!(
+            "{fabric}[fabric.switch]\nbuffer = \"{buffer}\"\n[balance]\nscheme = \"{scheme}\"\n\
+             [workload]\nfile = {file:?}\n"
+        )
+    };
+    for scheme in ["ethereal", "dnlb-16", "subflows-4"] {
+        let [[packet, fluid], [without, fluid_without]] = ["4MiB", "64MiB"]
+            .map(|buffer| both(&text(scheme, buffer)).map(|one| number(&one, "slowdown")));
+        let said = format!(
+            "{scheme}: {packet} and {without} by packets, {fluid} and {fluid_without} by rates"
+        );
+        assert!(packet > 1.3 * without, "{said}");
+        assert!((fluid / packet - 1.0).abs() < 0.1, "{said}");
+        assert!((fluid_without / without - 1.0).abs() < 0.1, "{said}");
+    }
+    std::fs::remove_file(&file).expect("it is there");
+}
+
 #[test]
 fn what_only_packets_tell_is_refused_by_the_key() {
     let flaky = "[failures.bad]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"flaky\"\n\

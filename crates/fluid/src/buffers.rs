@@ -1,20 +1,28 @@
-//! Which switches would run out of buffer. By packets they would pause ports (PFC) or lose packets there;
-//! by rates they do neither, so that a run has to say how many there are.
+//! Which switches run out of buffer, and what waits before them then.
 //!
-//! What waits at all ports of a switch fills its buffer. Where queues do not follow windows ([`crate::queues`]), as with
+//! What waits at all ports of a switch fills its buffer. With PFC the switch pauses the links by which most of it came,
+//! so that what does not fit waits before these, and so does everybody else who goes by them: behind it, first in, first
+//! out ([`crate::queues::Queues::hold_back`]). What that fills farther up, and what is lost without PFC, rates do not tell: a
+//! run says how many switches have been full.
+//!
+//! Where queues do not follow windows ([`crate::queues`]), as with
 //! packets that are sprayed, a flow that a link holds up behind its NIC goes on sending until the next one is through: what
-//! waits then is what it sends more than the link takes of it, and no more than its window is beyond a round trip.
+//! waits then is what it sends more than the link takes of it, and no more than its window is beyond a round trip. Nobody
+//! waits for it.
 
 use crate::engine::Engine;
 use crate::flows::Flow;
 use crate::paths::Layout;
 use crate::rounds::RING;
 use crate::sent::{HELD_UP, SENDING};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use weft_fabric::Node;
 use weft_sim::{Buffer, RunConfig, ports};
 use weft_units::PortId;
 
+/// The threshold of a pause is found to this share of a buffer.
+const EXACT: f64 = 1e-4;
 /// What flows leave at a link is added up anew when it has so many times as many of them, or as few.
 const MORE: f64 = 1.25;
 
@@ -26,6 +34,8 @@ pub(crate) struct Buffers {
     queued: Vec<f64>,
     held: Vec<f64>,
     is_full: Vec<bool>,
+    /// The links that the queue of each keeps paused. Never iterated.
+    pauses: FxHashMap<u32, Vec<u32>>,
     /// Flows that have begun since rates were found, where queues do not follow windows.
     fresh: Vec<u32>,
     /// How many flows a resource had when what they leave there was added up.
@@ -62,6 +72,8 @@ impl Room {
     fn new(config: &RunConfig<'_>) -> Room {
         let RunConfig { fabric, failures, packet, switch, .. } = config;
         match (switch.buffer, &switch.pfc) {
+            // What finds no room is trimmed, and asked for again at once.
+            _ if switch.trim.is_some() => Room::Queue(f64::INFINITY),
             (Buffer::Shared { bytes, .. }, Some(pfc)) if pfc.threshold.is_none() => {
                 let aside = ports::pfc_set_aside(fabric, failures, packet, pfc);
                 let (shared, reserve) =
@@ -76,19 +88,49 @@ impl Room {
         }
     }
 
-    /// Whether a switch that holds `held` bytes, `queued` of them in one queue, has less room than that, if `share`
-    /// of them came by one ingress and as much by each of the others.
-    fn is_exceeded(self, held: f64, queued: f64, share: f64) -> bool {
+    /// Whether a switch that holds `held` bytes, `queued` of them in one queue, has room for all, by whichever ingress
+    /// they came.
+    fn is_enough(self, held: f64, queued: f64) -> bool {
         match self {
-            Room::Queue(most) => queued > most,
-            Room::QueueShare { shared, alpha } => queued > alpha * (shared - held),
-            Room::Ingress(most) => held * share > most,
+            Room::Queue(most) => queued <= most,
+            Room::QueueShare { shared, alpha } => queued <= alpha * (shared - held),
+            Room::Ingress(most) => held <= most,
             Room::IngressShare { shared, alpha, reserve } => {
-                let used = (held - reserve / share).max(0.0);
-                used * share > alpha * (shared - used)
+                held - reserve <= alpha * (shared - (held - reserve))
             }
         }
     }
+
+    /// How many bytes an ingress holds when it pauses its link, if others bring that to the switch what they have here:
+    /// bytes, and how many of them do. `None`: there are no pauses.
+    fn paused_at(self, brought: &[(f64, f64)]) -> Option<f64> {
+        let (shared, alpha, reserve) = match self {
+            Room::Queue(_) | Room::QueueShare { .. } => return None,
+            Room::Ingress(most) => return Some(most),
+            Room::IngressShare { shared, alpha, reserve } => (shared, alpha, reserve),
+        };
+        let used = |most: f64| -> f64 {
+            brought.iter().map(|(bytes, count)| count * (bytes.min(most) - reserve).max(0.0)).sum()
+        };
+        let (mut low, mut high) = (reserve, reserve + alpha * shared);
+        while high - low > EXACT * shared {
+            let middle = (low + high) / 2.0;
+            match middle - reserve < alpha * (shared - used(middle)) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Some(low)
+    }
+}
+
+/// A way by which flows come to a link: links that carry alike.
+#[derive(Clone, Copy, Debug)]
+struct Ingress {
+    resource: u32,
+    links: f64,
+    /// What each of them carries, of all that comes.
+    share: f64,
 }
 
 impl Buffers {
@@ -99,6 +141,7 @@ impl Buffers {
             queued: vec![0.0; resources],
             held: vec![0.0; switches],
             is_full: vec![false; switches],
+            pauses: FxHashMap::default(),
             fresh: Vec::new(),
             counted: vec![0.0; resources],
         }
@@ -157,20 +200,38 @@ impl Engine<'_> {
         let more = bytes - std::mem::replace(&mut self.buffers.queued[resource as usize], bytes);
         for switch in self.switches_before(resource) {
             self.buffers.held[switch] += more;
-            if more > 0.0 {
-                self.note_held(resource, switch, self.buffers.held[switch], bytes);
-            }
+            self.note_full(resource, switch, bytes);
         }
     }
 
-    /// A switch holds `held` bytes, `queued` of them before a link of `resource`.
-    fn note_held(&mut self, resource: u32, switch: usize, held: f64, queued: f64) {
-        let room = self.buffers.room;
-        if !self.buffers.is_full[switch]
-            && room.is_exceeded(held, queued, 1.0)
-            && room.is_exceeded(held, queued, self.ingress_share(resource))
-        {
-            self.buffers.is_full[switch] = true;
+    /// `queued` bytes wait at a switch before a link of a resource. If that is more than there is room for, what is
+    /// beyond waits before the switch, at links which it pauses.
+    fn note_full(&mut self, resource: u32, switch: usize, queued: f64) {
+        let (room, held) = (self.buffers.room, self.buffers.held[switch]);
+        let was = self.buffers.pauses.remove(&resource).unwrap_or_default();
+        let mut paused = Vec::new();
+        if !room.is_enough(held, queued) {
+            let all = self.ingress(resource);
+            let brought: Vec<(f64, f64)> =
+                all.iter().map(|one| (held * one.share, one.links)).collect();
+            let most = room.paused_at(&brought);
+            let beyond = |one: &Ingress| held * one.share - most.unwrap_or(0.0);
+            self.buffers.is_full[switch] |= all.iter().any(|one| beyond(one) > 0.0);
+            if most.is_some() && self.queues.are_used() && !self.layout.is_cut(resource) {
+                let is_paused = |one: &&Ingress| beyond(one) > 0.0 && one.resource != resource;
+                for one in all.iter().filter(is_paused) {
+                    let bytes = beyond(one) * queued / held;
+                    let drain = self.rates.capacity(resource) * one.share;
+                    self.queues.hold_back(one.resource, resource, (bytes, drain), self.now);
+                    paused.push(one.resource);
+                }
+            }
+        }
+        for link in was.into_iter().filter(|link| !paused.contains(link)) {
+            self.queues.hold_back(link, resource, (0.0, 0.0), self.now);
+        }
+        if !paused.is_empty() {
+            self.buffers.pauses.insert(resource, paused);
         }
     }
 
@@ -202,15 +263,26 @@ impl Engine<'_> {
         flows().map(waiting).sum::<f64>().min(too_much * first)
     }
 
-    /// Which share of what comes to a resource comes by one ingress, where that is most.
-    fn ingress_share(&self, resource: u32) -> f64 {
-        let mut by: BTreeMap<u32, f64> = BTreeMap::new();
+    /// The ways by which flows come to a resource.
+    fn ingress(&self, resource: u32) -> Vec<Ingress> {
+        let (mut by, mut all): (BTreeMap<u32, f64>, f64) = (BTreeMap::new(), 0.0);
         for (rates, weight) in self.rates.members(resource) {
-            *by.entry(self.link_before(rates, resource)).or_default() +=
-                self.rates.rate(rates) * weight;
+            let (rate, before) =
+                (self.rates.rate(rates) * weight, self.link_before(rates, resource));
+            all += rate;
+            match self.layout.links_apart(before) {
+                None => *by.entry(before).or_default() += rate,
+                Some(links) => {
+                    let each = rate / links.len() as f64;
+                    links.iter().for_each(|link| *by.entry(link.0).or_default() += each);
+                }
+            }
         }
-        let of_each = by.iter().map(|(before, rate)| rate / self.layout.count(*before) as f64);
-        of_each.fold(0.0, f64::max) / by.values().sum::<f64>()
+        let ingress = |(resource, rate): (u32, f64)| {
+            let links = self.layout.count(resource) as f64;
+            Ingress { resource, links, share: rate / links / all }
+        };
+        by.into_iter().filter(|(_, rate)| *rate > 0.0).map(ingress).collect()
     }
 
     /// What a flow of [`crate::rates::Rates`] crosses before a resource; that itself, if it is a ring.
@@ -250,18 +322,30 @@ mod tests {
 
     #[test]
     fn a_switch_is_full_where_its_rules_say() {
-        // Of 64 bytes one ingress may hold half, two a third each, at `alpha` 1.
+        // Of 64 bytes one ingress may hold half, each of two a third, at `alpha` 1.
         let share = Room::IngressShare { shared: 64.0, alpha: 1.0, reserve: 0.0 };
-        assert!(!share.is_exceeded(31.0, 31.0, 1.0) && share.is_exceeded(33.0, 33.0, 1.0));
-        assert!(!share.is_exceeded(42.0, 42.0, 0.5) && share.is_exceeded(43.0, 43.0, 0.5));
+        let pauses = |room: Room, brought: &[(f64, f64)], most: f64| {
+            let found = room.paused_at(brought).expect("a pause");
+            assert!((found - most).abs() < 0.01, "{room:?} {brought:?}: {found}, not {most}");
+        };
+        pauses(share, &[(60.0, 1.0)], 32.0);
+        pauses(share, &[(60.0, 2.0)], 64.0 / 3.0);
+        pauses(share, &[(60.0, 1.0), (4.0, 1.0)], 30.0);
+        pauses(share, &[(10.0, 1.0)], 54.0);
+        assert!(share.is_enough(31.9, 31.9) && !share.is_enough(32.1, 32.1));
         // Each has four of its own.
-        let own = Room::IngressShare { shared: 64.0, alpha: 1.0, reserve: 4.0 };
-        assert!(!own.is_exceeded(50.0, 50.0, 0.5) && own.is_exceeded(51.0, 51.0, 0.5));
-        let fixed = Room::Ingress(10.0);
-        assert!(!fixed.is_exceeded(20.0, 20.0, 0.5) && fixed.is_exceeded(20.1, 20.1, 0.5));
+        pauses(
+            Room::IngressShare { shared: 64.0, alpha: 1.0, reserve: 4.0 },
+            &[(60.0, 2.0)],
+            64.0 / 3.0 + 4.0,
+        );
+        pauses(Room::Ingress(10.0), &[(60.0, 2.0)], 10.0);
         // A queue that finds others there may hold less.
         let queue = Room::QueueShare { shared: 64.0, alpha: 1.0 };
-        assert!(!queue.is_exceeded(31.0, 31.0, 1.0) && queue.is_exceeded(50.0, 15.0, 1.0));
-        assert!(!Room::Queue(10.0).is_exceeded(50.0, 10.0, 1.0));
+        assert!(queue.is_enough(31.0, 31.0) && !queue.is_enough(50.0, 15.0));
+        assert!(
+            Room::Queue(10.0).is_enough(50.0, 10.0) && !Room::Queue(10.0).is_enough(11.0, 11.0)
+        );
+        assert_eq!(queue.paused_at(&[(60.0, 1.0)]), None);
     }
 }

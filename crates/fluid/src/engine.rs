@@ -196,6 +196,7 @@ impl<'a> Engine<'a> {
                 continue;
             }
             if self.agenda.is_over() {
+                assert_eq!(self.running, 0, "flows that wait for nothing");
                 return Ok(());
             }
             let Some((at, what)) = self.agenda.pop() else { return Ok(()) };

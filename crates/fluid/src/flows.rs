@@ -565,7 +565,7 @@ impl Engine<'_> {
             // It has sent since it began: rates come a little late.
             flow.left -= rate * now.0.saturating_sub(flow.since.0) as f64;
         }
-        (flow.rate, flow.since) = (rate, now);
+        (flow.rate, flow.since, flow.due) = (rate, now, Time::MAX);
         if rate > 0.0 {
             flow.due = Time(now.0 + ((flow.left - spared).max(0.0) / rate).ceil() as u64);
             if flow.due < flow.looked_at {
@@ -681,7 +681,10 @@ impl Engine<'_> {
         let flow = &mut self.flows[id as usize];
         if flow.due > now {
             flow.looked_at = flow.due;
-            return self.agenda.push(flow.due, What::Finish { flow: id, version });
+            if flow.due < Time::MAX {
+                self.agenda.push(flow.due, What::Finish { flow: id, version });
+            }
+            return;
         }
         self.finish(id);
     }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `rates` | max-min fair rates, kept up to date |
 //! | `capacities` | what each link carries for data: less acknowledgements, less what spraying wastes |
-//! | `buffers` | which switches would run out of buffer |
+//! | `buffers` | which switches run out of buffer, and what waits before them |
 //! | `queues` | how long packets wait at each link |
 //! | `windows` | what windows of DCTCP allow then, and how marks change them |
 //! | `paths` | which links a flow uses, or which cuts it spreads over |
@@ -23,7 +23,7 @@
 //! | `outcome` | results |
 //! | `unfit` | what only packets tell |
 //!
-//! What it cannot see: single packets, pauses, losses by overload, reordering. Queues delay acknowledgements,
+//! What it cannot see: single packets, losses by overload, reordering. Queues delay acknowledgements,
 //! and so flows with windows; the last packet of a message does not wait in them.
 
 mod agenda;

@@ -90,7 +90,7 @@ impl<'a> Layout<'a> {
         self.links_of(resource).map_or(1, Vec::len)
     }
     /// The links of a cut where these may differ; `None`: they do not, or `resource` is no cut.
-    fn links_apart(&self, resource: u32) -> Option<&Vec<PortId>> {
+    pub(crate) fn links_apart(&self, resource: u32) -> Option<&Vec<PortId>> {
         self.links_of(resource).filter(|_| self.apart[(resource - self.ports) as usize])
     }
     /// Links of a cut may differ from now on. Returns them, if that is news.

@@ -8,6 +8,9 @@
 //! windows just fill the link: `sum min(x, w / (t + d)) = C`. If a flow ends, what waits keeps the link
 //! busy while the others become faster; if flows send less than the link carries, the queue drains.
 //!
+//! What a flow sends until its window is out, and what has left its NIC for good, is there whatever others do. Where it
+//! fills the buffer of a switch that pauses its links, it waits before these ([`crate::buffers`]).
+//!
 //! Acknowledgements wait in the same queues on their way back, unless control has priority.
 //!
 //! Only links behind switches have queues: a NIC sends when its turn has come. The links of a cut over
@@ -21,6 +24,8 @@ use crate::flows::Flow;
 use crate::paths::Layout;
 use crate::rates::Rates;
 use crate::rounds::RING;
+use crate::sent::{SENDING, Unsent};
+use rustc_hash::FxHashMap;
 use weft_balance::scheme::PathUse;
 use weft_sim::RunConfig;
 use weft_units::Time;
@@ -55,6 +60,16 @@ struct Queue {
     looked_at: Time,
 }
 
+/// What waits before a link that is paused, since the buffer behind it is full.
+#[derive(Clone, Copy, Debug)]
+struct HeldBack {
+    /// The link whose queue fills that.
+    by: u32,
+    /// Bytes, and how many of them are let in in a picosecond.
+    bytes: f64,
+    drain: f64,
+}
+
 /// All queues.
 #[derive(Debug)]
 pub(crate) struct Queues {
@@ -62,6 +77,10 @@ pub(crate) struct Queues {
     of: Vec<Queue>,
     /// How long packets wait at each, in picoseconds; apart, since it is looked up most.
     waits: Vec<f64>,
+    /// At links that are paused. Never iterated.
+    held_back: FxHashMap<u32, Vec<HeldBack>>,
+    /// Links where that has changed.
+    paused: Vec<u32>,
     /// Bytes at which switches mark.
     mark_bytes: f64,
     rtt: Time,
@@ -85,6 +104,10 @@ struct Arrival {
     window: f64,
     /// What has not left the queue yet: no more than that waits there.
     left: f64,
+    /// Whether its NIC has sent all of it, so that what is left waits here.
+    has_left: bool,
+    /// For how long it has been sending, in picoseconds.
+    age: f64,
     /// The round trip without this wait, and how much of the wait adds to it.
     trip: f64,
     share: f64,
@@ -95,6 +118,13 @@ impl Arrival {
     fn rate(&self, wait: f64) -> f64 {
         let allowed = self.window / (self.trip + self.share * wait);
         self.weight * self.most.min(allowed).min(self.left / wait)
+    }
+    /// What it has brought in the mean since `passed` if packets waited so long: until its window was out nothing held
+    /// it up.
+    fn has_brought(&self, wait: f64, passed: f64) -> f64 {
+        let out = self.window.min(self.left) / self.most;
+        let burst = ((out - self.age + passed) / passed).clamp(0.0, 1.0).min(self.age / passed);
+        burst * self.weight * self.most + (1.0 - burst) * self.rate(wait)
     }
 }
 
@@ -116,6 +146,8 @@ impl Queues {
         Queues {
             of: (0..all).map(queue).collect(),
             waits: vec![0.0; all as usize],
+            held_back: FxHashMap::default(),
+            paused: Vec::new(),
             mark_bytes: marked_from(config),
             rtt,
             touched: Vec::new(),
@@ -174,12 +206,47 @@ impl Queues {
     }
     /// How long packets of a flow and their acknowledgements wait in the mean, in picoseconds.
     pub(crate) fn wait(&self, flow: &Flow) -> f64 {
-        let back = flow.back.as_slice().iter().map(|link| self.wait_at(*link));
+        let back = flow.back.as_slice().iter().map(|link| self.wait_of(flow, *link));
         self.wait_there(flow) + back.sum::<f64>()
     }
     /// The same without acknowledgements.
     pub(crate) fn wait_there(&self, flow: &Flow) -> f64 {
-        flow.forward_links().map(|(link, share)| self.wait_at(link) * share).sum()
+        flow.forward_links().map(|(link, share)| self.wait_of(flow, link) * share).sum()
+    }
+    /// How long packets or acknowledgements of a flow wait at a link, in picoseconds. What it brings to a full buffer
+    /// itself waits where that link's queue is.
+    fn wait_of(&self, flow: &Flow, link: u32) -> f64 {
+        let own = self.wait_at(link);
+        match self.held_back.get(&link) {
+            None => own,
+            Some(all) => {
+                let others = all.iter().filter(|one| !flow.forward.as_slice().contains(&one.by));
+                let bytes: f64 = others.map(|one| one.bytes).sum();
+                own + bytes / all.iter().map(|one| one.drain).sum::<f64>()
+            }
+        }
+    }
+    /// So many bytes wait before a link that is paused, since the queue of link `by` fills the buffer behind it, which
+    /// lets in `drain` of them in a picosecond.
+    pub(crate) fn hold_back(&mut self, link: u32, by: u32, (bytes, drain): (f64, f64), now: Time) {
+        let marked = self.marked_until(link, now);
+        let all = self.held_back.entry(link).or_default();
+        let place = all.iter().position(|one| one.by == by);
+        let old = place.map_or(0.0, |place| all[place].bytes / all[place].drain);
+        let wait = if bytes > 0.0 { bytes / drain } else { 0.0 };
+        let moves = (wait - old).abs() > STEP * (self.rtt.0 as f64).max(old);
+        if moves || (wait == 0.0) != (old == 0.0) {
+            place.map(|place| all.swap_remove(place));
+            if wait > 0.0 {
+                all.push(HeldBack { by, bytes, drain });
+            }
+            let queue = &mut self.of[link as usize];
+            (queue.marked, queue.since) = (marked, now);
+            self.paused.push(link);
+        }
+        if self.held_back.get(&link).is_some_and(Vec::is_empty) {
+            self.held_back.remove(&link);
+        }
     }
     /// How long packets wait at a link, in picoseconds.
     pub(crate) fn wait_at(&self, link: u32) -> f64 {
@@ -200,7 +267,10 @@ impl Queues {
         self.forward(flow).map(overload).fold(1.0, f64::max)
     }
     fn is_marking(&self, link: u32) -> bool {
+        let marks =
+            |all: &Vec<HeldBack>| all.iter().map(|one| one.bytes).sum::<f64>() >= self.mark_bytes;
         self.waits[link as usize] >= self.of[link as usize].marked_at
+            || self.held_back.get(&link).is_some_and(marks)
     }
     fn marked_until(&self, link: u32, now: Time) -> f64 {
         let queue = &self.of[link as usize];
@@ -285,12 +355,30 @@ impl Engine<'_> {
             }
         }
         self.queues.left = left;
+        let mut flows = Vec::new();
+        self.flows_at_paused(&mut flows);
+        flows.iter().for_each(|id| {
+            self.allow(*id);
+        });
+        self.queues.flows.append(&mut flows);
+    }
+
+    /// Adds the flows, and those of acknowledgements, on links that are paused for longer or shorter now.
+    fn flows_at_paused(&mut self, flows: &mut Vec<u32>) {
+        let mut paused = std::mem::take(&mut self.queues.paused);
+        paused.sort_unstable();
+        paused.dedup();
+        for link in paused.drain(..) {
+            flows.extend(self.queues.of[link as usize].back.iter().map(|one| one.0));
+            flows.extend(self.flows_on(link));
+        }
+        self.queues.paused = paused;
     }
 
     /// Flows with windows on a link.
     pub(crate) fn flows_on(&self, link: u32) -> Vec<u32> {
         let flows = self.rates.members(link).map(|(rates, _)| self.by_rates[rates as usize]);
-        flows.filter(|id| id & RING == 0).collect()
+        flows.filter(|id| id & RING == 0).map(|id| id & !SENDING).collect()
     }
 
     /// Queues follow what rates have become, a round trip later.
@@ -350,6 +438,7 @@ impl Engine<'_> {
                 flows.extend(self.flows_on(link));
             }
         }
+        self.flows_at_paused(&mut flows);
         later.append(&mut self.queues.touched);
         self.queues.touched = later;
         flows.sort_unstable();
@@ -402,10 +491,12 @@ impl Engine<'_> {
         let all = self.rates.members(link).map(|(rates, weight)| self.arrival(link, rates, weight));
         arrivals.extend(all);
         let load = |wait: f64| arrivals.iter().map(|one| one.rate(wait)).sum::<f64>() / capacity;
-        let slope = load(old) - 1.0;
+        let brought = |one: &Arrival| one.has_brought(old, passed.max(1.0));
+        let slope = arrivals.iter().map(brought).sum::<f64>() / capacity - 1.0;
         let queues = f64::from(self.queues.of[link as usize].queues);
         let most = MOST_WINDOWS * self.control.most * queues / capacity;
-        let grown = (old + passed * slope.max(0.0)).min(most);
+        let gone = arrivals.iter().filter(|one| one.has_left).map(|one| one.weight * one.left);
+        let grown = (old + passed * slope.max(0.0)).max(gone.sum::<f64>() / capacity).min(most);
         let wait = if load(0.0) < 1.0 {
             (old + passed * slope.min(0.0)).max(0.0)
         } else if load(grown) >= 1.0 {
@@ -436,7 +527,16 @@ impl Engine<'_> {
             let most = if is_held_here { self.rates.limit(rates) } else { rate };
             let trip = self.queues.rtt.0 as f64;
             let (window, left) = (self.control.first, f64::INFINITY);
-            return Arrival { weight, most, window, left, trip, share: 1.0 };
+            return Arrival {
+                weight,
+                most,
+                window,
+                left,
+                has_left: false,
+                age: f64::INFINITY,
+                trip,
+                share: 1.0,
+            };
         }
         let flow = &self.flows[id as usize];
         let most = match is_held_here {
@@ -450,7 +550,9 @@ impl Engine<'_> {
         let here = share * self.queues.waits[link as usize];
         let trip = flow.window.trip + self.queues.wait(flow) - here;
         let left = flow.left_at(self.now) / f64::from(flow.subflows);
-        Arrival { weight, most, window: flow.window.size, left, trip, share }
+        let age = flow.began.until(self.now).0 as f64;
+        let has_left = is_held_here && matches!(flow.unsent, Unsent::Nothing);
+        Arrival { weight, most, window: flow.window.size, left, has_left, age, trip, share }
     }
 
     /// What each subflow at the NIC of a flow gets if all have as much to send.

@@ -64,8 +64,9 @@ impl Engine<'_> {
     /// What each subflow of a flow sends at most, as its NIC has it; `None`: all has been sent.
     pub(crate) fn pace(&self, flow: &Flow) -> Option<f64> {
         match flow.unsent {
-            Unsent::AsItCrosses => Some(self.fair_of_nic(flow)),
-            Unsent::Apart(sending) => Some(sending.rate),
+            Unsent::Apart(sending) if sending.rate > 0.0 => Some(sending.rate),
+            // What it has of its NIC may not be known yet.
+            Unsent::Apart(_) | Unsent::AsItCrosses => Some(self.fair_of_nic(flow)),
             Unsent::Nothing => None,
         }
     }
