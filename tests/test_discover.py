@@ -716,6 +716,20 @@ def test_an_answer_that_is_no_table_is_told_so(
     assert "is the same version of weft there?" in done.stderr
 
 
+@pytest.mark.parametrize("status", [0, 255])
+def test_a_launcher_may_speak_in_another_encoding(
+    weft: Weft, small: Path, tmp_path: Path, status: int
+) -> None:
+    """As ssh and shells under Latin-1 do."""
+    launcher = tmp_path / "launcher"
+    say = r"printf 'Zugriff f\374r root verweigert\n'"
+    launcher.write_text(f"#!/bin/sh\n{say}\n{say} >&2\nexit {status}\n")
+    launcher.chmod(0o755)
+    done = weft("discover", small, "--over", f"{launcher} {{host}}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "r root verweigert" in done.stderr
+
+
 def test_a_report_needs_no_survey_of_a_host_that_has_nothing_to_look_for(
     weft: Weft, small: Path, tmp_path: Path
 ) -> None:

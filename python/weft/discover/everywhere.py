@@ -165,7 +165,12 @@ def _remote(command: Sequence[str], survey: Survey, known: Table | None) -> dict
     given = json.dumps({"survey": survey.as_json(), "known": known})
     try:
         done = subprocess.run(  # noqa: S603
-            list(command), input=given, capture_output=True, text=True, check=False
+            list(command),
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",  # what launchers and shells say is in the encoding of their locale
+            check=False,
         )
     except OSError as error:
         raise ExperimentError(
