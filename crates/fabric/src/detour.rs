@@ -28,11 +28,11 @@ impl Detours {
     /// once for each leaf.
     pub fn new(fabric: &Fabric, dead: &[PortId]) -> Detours {
         let mut detours = Exceptions::new(fabric);
-        if fabric.clos().is_none() && !dead.is_empty() {
-            return other_routes(fabric, dead);
-        }
         if dead.is_empty() {
             return Detours { hops: detours, to_groups: None };
+        }
+        if fabric.clos().is_none() {
+            return other_routes(fabric, dead);
         }
         let mut alive = vec![true; fabric.ports().len()];
         for port in dead {
