@@ -166,7 +166,7 @@ def test_a_plan_of_something_else_is_found_out(plan: dict[str, Any], what: str, 
         ]
         step["bound_s"] = lie["steps_bound_s"] = step["bound_s"] / 2
     elif what == "cluster":
-        lie["cluster"]["links"][0]["rate_bps"] *= 2
+        lie["cluster"]["links"][0]["rate_bps"] //= 2
     elif what == "experiment":
         lie["experiment"]["fabric"]["spines"] = 5
     agree_again(lie)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,106 @@ def changed_plan(names: str = "leaf", **changes: Any) -> str:
     """A plan with mistakes."""
     found = cluster.from_dict({**CLUSTER, "cluster": {"leaf": names + "-{leaf}"}})
     return json.dumps(plan_of(found, segments.of(found, "dnlb")) | changes)
+
+
+def a_plan() -> dict[str, Any]:
+    """A plan that is in order."""
+    plan: dict[str, Any] = json.loads(changed_plan())
+    return plan
+
+
+CHANGED_CLUSTERS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
+    (
+        lambda one: one["links"][-1].update(upper_address="1.2.3.4; touch X"),
+        r"links\[7\]\.upper_address: '1\.2\.3\.4; touch X' is no IPv4 address",
+    ),
+    (
+        lambda one: one["links"][-1].update(lower_port="e0 $(x)"),
+        r"links\[7\]\.lower_port: 'e0 \$\(x",
+    ),
+    (lambda one: one["links"][-1].update(upper="spine-9"), r"links\[7\]\.lower: no link up from"),
+    (
+        lambda one: one["links"][0].update(lower_address="10.9.9.9"),
+        r"links\[0\]\.lower_address: is",
+    ),
+    (lambda one: one["links"][5].update(rate_bps=1 << 60), r"links\[5\]\.rate_bps: is 11529215046"),
+    (lambda one: one["links"].clear(), r"links: fewer than hosts; make the plan"),
+    (
+        lambda one: one["switches"][0].update(racks=["10.0.0.0/16; reboot"]),
+        r"switches\[0\]\.racks: '10\.0\.0\.0/16; reboot' is no IPv4 prefix; make the plan",
+    ),
+    (
+        lambda one: one["switches"][0].update(racks=["10.0.0.0/+16"]),
+        r"switches\[0\]\.racks: '10\.0\.0\.0/\+16' is no IPv4 prefix",
+    ),
+    (
+        lambda one: one["switches"][1].update(racks=["10.0.0.0/8"]),
+        r"switches\[0\]\.racks: .* overlap",
+    ),
+    (
+        lambda one: one["switches"][0].update(racks=[]),
+        r"switches\[0\]\.racks: not one with a gateway",
+    ),
+    (
+        lambda one: one["switches"][0].update(name="l0`x`"),
+        r"switches\[0\]\.name: 'l0`x`' is no name",
+    ),
+    (lambda one: one["switches"][0].update(node="l;0"), r"switches\[0\]\.node: 'l;0' is no node"),
+    (
+        lambda one: one["switches"][0].update(number=5),
+        r"switches\[0\]\.number: is 5, and its place 0",
+    ),
+    (lambda one: one["switches"][2].update(tier=9), r"switches\[2\]\.tier: is 9, the one before"),
+    (
+        lambda one: one["hosts"][1].update(name="h0"),
+        r"hosts\[1\]\.name: host-1 has the name h0, and",
+    ),
+    (lambda one: one["hosts"][1].update(leaf=7), r"hosts\[1\]\.leaf: is 7, and has to be below 2"),
+    (lambda one: one["hosts"][1].update(number=3), r"hosts\[1\]\.number: is 3, and its place 1"),
+    (lambda one: one.update(hosts=[]), r"hosts: there are none"),
+    (lambda one: one.update(dscp=99), "dscp: 99 is out of range; use 0 to 63"),
+    (lambda one: one.update(port=0), "port: 0 is out of range; use 1 to 65535"),
+    (lambda one: one.update(port=65535, ports=2), "ports: 2 from 65535 on end above 65535"),
+    (
+        lambda one: one.update(last_port=one["first_port"]),
+        "last_port: 1 source ports for 2 uplinks",
+    ),
+    (lambda one: one.update(nics=0), "nics: is zero"),
+    (lambda one: one.update(title="a\nreboot"), "title: is more than a line"),
+    (lambda one: one.update(nccl={"A;B": "1"}), "nccl.A;B: is no variable; use letters"),
+    (lambda one: one.update(nccl={"A": "1\nB"}), r"nccl.A: '1\\nB' is more than a line"),
+    (lambda one: one.update(path_addresses="1;2"), "path_addresses: '1;2' is no IPv4 network"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGED_CLUSTERS)
+def test_the_cluster_of_a_changed_plan_is_held_to_what_a_file_is(
+    change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path
+) -> None:
+    """What a plan says of a cluster ends in scripts, on switches and in NCCL's environment."""
+    plan, path = a_plan(), tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    assert for_switches.read(path, None)[0].hosts
+    change(plan["cluster"])
+    path.write_text(json.dumps(plan))
+    with pytest.raises(ExperimentError, match=rf"plan\.json: cluster\.{message}"):
+        for_switches.read(path, None)
+
+
+def test_a_title_stands_on_one_line() -> None:
+    """It is the first line of a plan, and a comment in scripts."""
+    found = cluster.from_dict({**CLUSTER, "title": "a\n  b\n"})
+    assert found.title == "a b"
+    assert make.of(CLUSTER, {**JOB, "title": "c\nd"}, "ethereal")["title"] == "c d"
+
+
+def test_an_address_of_the_host_twice_is_found_in_a_plan() -> None:
+    """Host and link say the same, as somebody would write it who moves a host."""
+    changed = a_plan()["cluster"]
+    for one in (changed["hosts"][1], changed["links"][1]):
+        one["address" if "address" in one else "lower_address"] = changed["hosts"][0]["address"]
+    with pytest.raises(ExperimentError, match=r"host-1 has the address .* so has host-0"):
+        cluster.from_json(changed)
 
 
 BAD_PLANS = [

@@ -362,6 +362,9 @@ def path_needs(
 def check_plan(text: str, source: str, keys: list[str]) -> None:
     """Refuse a text that is no plan file, is of another version, or lacks one of ``keys``."""
 
+def check_cluster(cluster_json: str, source: str) -> None:
+    """Refuse what no cluster file gives, in the ``cluster`` of a plan (``source``)."""
+
 def plan_for_hosts(scheme: str, seed: int, cluster_json: str) -> str:
     """Write a plan file that says only what hosts read."""
 

@@ -170,7 +170,7 @@ def read(path: Path, seed: int = 1) -> Cluster:
     Raises:
         ExperimentError: The file cannot be read or is wrong: file, key and correction.
     """
-    return from_json(json.loads(_native.cluster(*text_of(path), seed)))
+    return _of(json.loads(_native.cluster(*text_of(path), seed)))
 
 
 def text_of(path: Path) -> tuple[str, str, str]:
@@ -186,7 +186,7 @@ def text_of(path: Path) -> tuple[str, str, str]:
 
 def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) -> Cluster:
     """The cluster in a dict of the same shape as a file."""
-    return from_json(json.loads(_native.cluster(json.dumps(table), "json", source, seed)))
+    return _of(json.loads(_native.cluster(json.dumps(table), "json", source, seed)))
 
 
 def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
@@ -224,23 +224,30 @@ def as_json(cluster: Cluster) -> dict[str, Any]:
 def from_json(table: Mapping[str, Any], source: str = "plan") -> Cluster:
     """The cluster that `as_json` wrote.
 
+    Somebody may have changed it since, and it ends in scripts: it is held to what a file is.
+
     Raises:
-        ExperimentError: It is not what `as_json` writes.
+        ExperimentError: It is not what `as_json` writes, or a name or address cannot be.
     """
+    _native.check_cluster(json.dumps(table), source)
     try:
-        # Older plans are of UDP.
-        rest = {"protocol": "udp", "ports": 1, **table}
-        hosts = tuple(Host(**host) for host in rest.pop("hosts"))
-        links = tuple(Link(**link) for link in rest.pop("links"))
-        switches = [
-            Switch(**{**switch, "racks": tuple(switch["racks"])}) for switch in rest.pop("switches")
-        ]
-        return Cluster(**rest, hosts=hosts, links=links, switches=_with_racks(switches))
+        return _of(table)
     except (KeyError, TypeError, AttributeError) as error:
         what = str(error).replace("__init__() ", "").strip("'\"")
         raise ExperimentError(
             f"{source}: cluster: not as weft plan writes it ({what}); {_REMAKE}"
         ) from None
+
+
+def _of(table: Mapping[str, Any]) -> Cluster:
+    # Older plans are of UDP.
+    rest = {"protocol": "udp", "ports": 1, **table}
+    hosts = tuple(Host(**host) for host in rest.pop("hosts"))
+    links = tuple(Link(**link) for link in rest.pop("links"))
+    switches = [
+        Switch(**{**switch, "racks": tuple(switch["racks"])}) for switch in rest.pop("switches")
+    ]
+    return Cluster(**rest, hosts=hosts, links=links, switches=_with_racks(switches))
 
 
 def _with_racks(switches: list[Switch]) -> tuple[Switch, ...]:

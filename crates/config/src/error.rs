@@ -17,10 +17,10 @@ pub struct ExperimentError {
 }
 
 impl ExperimentError {
-    /// `source` does not hold what Weft writes there: `what`.
-    pub(crate) fn not_as_written(source: &str, what: &str) -> Self {
+    /// A plan does not hold at `key` what Weft writes there: `what`.
+    pub(crate) fn not_as_written(key: &str, what: &str) -> Self {
         let what = format!("not as weft plan writes it ({what}); make the plan again");
-        ExperimentError::new("", Origin::Unknown, what).in_source(source)
+        ExperimentError::new(key, Origin::Unknown, what)
     }
     /// `what` is wrong at `key` (dotted; empty for the file as a whole). `what` ends with the
     /// mend, after a semicolon.

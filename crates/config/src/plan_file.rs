@@ -241,8 +241,13 @@ impl PlanForHosts {
     /// As [`check`]; and if a value is not what a plan has there.
     pub fn read(text: &str, source: &str) -> Result<PlanForHosts, ExperimentError> {
         check(text, source, &["scheme", "options", "seed", "cluster"])?;
-        serde_json::from_str(text)
-            .map_err(|error| ExperimentError::not_as_written(source, &error.to_string()))
+        let read = || {
+            let plan: PlanForHosts = serde_json::from_str(text)
+                .map_err(|error| ExperimentError::not_as_written("", &error.to_string()))?;
+            plan.cluster.check()?;
+            Ok(plan)
+        };
+        read().map_err(|error: ExperimentError| error.in_source(source))
     }
     /// The other keys of `[balance]`, as text.
     pub fn options(&self) -> Vec<(String, String)> {

@@ -254,3 +254,8 @@ impl Table {
         Ok(())
     }
 }
+
+/// A title: all of it on one line.
+pub fn one_line(title: &str) -> String {
+    title.split_whitespace().collect::<Vec<_>>().join(" ")
+}

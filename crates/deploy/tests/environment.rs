@@ -275,12 +275,18 @@ fn a_plan_whose_cluster_does_not_fit_is_refused() {
     let good: serde_json::Value = serde_json::from_str(&plan(CLUSTER, "ethereal", "{}")).unwrap();
     type Edit = fn(&mut serde_json::Value);
     let edits: [(Edit, &str); 6] = [
-        (|it| drop(it["hosts"].as_array_mut().unwrap().pop()), "cluster.hosts: 3 of a fabric"),
-        (|it| it["hosts"][0]["number"] = 32_767.into(), "cluster.hosts: h0 has number 32767"),
-        (|it| it["links"] = serde_json::json!([]), "cluster.links: 0 for 4 hosts"),
-        (|it| it["port"] = 65_535.into(), "cluster.ports: 64 from 65535 on"),
-        (|it| it["ports"] = 0.into(), "cluster.ports: 0 from 4791 on"),
-        (|it| it["last_port"] = 9.into(), "cluster.last_port: 9 is below first_port"),
+        (
+            |it| {
+                drop(it["hosts"].as_array_mut().unwrap().remove(3));
+                drop(it["links"].as_array_mut().unwrap().remove(3));
+            },
+            "cluster.hosts: 3 of a fabric that has 4; make",
+        ),
+        (|it| it["hosts"][0]["number"] = 32_767.into(), "hosts[0].number: is 32767, and its place"),
+        (|it| it["links"] = serde_json::json!([]), "cluster.links: fewer than hosts; make the"),
+        (|it| it["port"] = 65_535.into(), "cluster.ports: 64 from 65535 on end above"),
+        (|it| it["ports"] = 0.into(), "cluster.ports: 0 is out of range; use 1 to 4096"),
+        (|it| it["last_port"] = 9.into(), "cluster.last_port: 0 source ports for 4 uplinks; make"),
     ];
     for (edit, said) in edits {
         let mut bad = good.clone();
@@ -288,7 +294,6 @@ fn a_plan_whose_cluster_does_not_fit_is_refused() {
         let path = file("edited/plan.json", &bad.to_string());
         let error = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap_err();
         assert!(error.contains(said) && error.contains("plan.json: "), "{error}");
-        assert!(error.ends_with("; make the plan again"), "{error}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::presets;
 use crate::quick::Quick;
 use crate::relative_start::RelativeStarts;
 use crate::sweep::{Combination, MOST_SEEDS, Sweep};
-use crate::value::{Item, Table, Value, quoted};
+use crate::value::{Item, Table, Value, one_line, quoted};
 use std::collections::BTreeSet;
 use std::path::Path;
 use weft_balance::scheme::SchemeInfo;
@@ -89,7 +89,7 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let shorter = Quick::read(&take_table(&mut table, "quick")?)?;
     let mut ended = if quick { shorter.apply(&mut table)? } else { Vec::new() };
     ended.extend(overrides::apply(&mut table, request.overrides)?);
-    let title = take_text(&mut table, "title")?;
+    let title = one_line(&take_text(&mut table, "title")?);
     let notes = take_text(&mut table, "notes")?;
     let report = take_table(&mut table, "report")?;
     let shown = take_shown(&mut table, &report);

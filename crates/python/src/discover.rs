@@ -152,7 +152,7 @@ pub(crate) fn named_paths(
     table: &str,
     source: &str,
 ) -> PyResult<(Vec<(u32, u32, u16, Vec<u16>)>, Vec<String>, u32)> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     let table = PathsFile::read(table, source).map_err(wrong)?;
     let found = cluster::discovered(&cluster, &table);
     let mut rows = Vec::new();
@@ -186,7 +186,7 @@ pub(crate) fn simulate_discovery<'py>(
     round_trip_s: f64,
     rules: Asked,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     let links = cluster.fabric("cluster", seed).map_err(wrong)?;
     let targets: Vec<HostId> = targets.into_iter().map(HostId).collect();
     let answers = Answers {

@@ -405,6 +405,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planning::plan_for_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(planning::enforced, module)?)?;
     module.add_function(wrap_pyfunction!(planning::check_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::check_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_stays, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_host, module)?)?;
     module.add_function(wrap_pyfunction!(planning::port_segments, module)?)?;

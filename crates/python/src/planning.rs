@@ -88,10 +88,16 @@ pub(crate) fn check_plan(text: &str, source: &str, keys: Vec<String>) -> PyResul
     plan_file::check(text, source, &keys).map_err(wrong)
 }
 
+/// Refuses what no cluster file gives, in the `cluster` of a plan (`source`).
+#[pyfunction]
+pub(crate) fn check_cluster(cluster_json: &str, source: &str) -> PyResult<()> {
+    Cluster::from_json(cluster_json, source).map(drop).map_err(wrong)
+}
+
 /// A plan file that says only what hosts read.
 #[pyfunction]
 pub(crate) fn plan_for_hosts(scheme: String, seed: u64, cluster_json: &str) -> PyResult<String> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     Ok(plan_file::to_json(&PlanForHosts::new(scheme, seed, cluster)))
 }
 
@@ -105,7 +111,7 @@ pub(crate) fn plan_host(
     host: u32,
     steps: usize,
 ) -> PyResult<String> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     let found = py.detach(|| {
         let experiment = weft_experiment::read_run(experiment_json)?;
         planning::host_table(&experiment, seed, &cluster, host, steps)
@@ -116,7 +122,7 @@ pub(crate) fn plan_host(
 /// The source ports of every uplink of a cluster, by switch, as `scheme` wants them, as JSON.
 #[pyfunction]
 pub(crate) fn port_segments(cluster_json: &str, scheme: &str) -> PyResult<String> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     let found = planning::segments_for(&cluster, scheme).map_err(wrong)?;
     Ok(plan_file::to_json(&found))
 }
@@ -124,7 +130,7 @@ pub(crate) fn port_segments(cluster_json: &str, scheme: &str) -> PyResult<String
 /// The addresses and prefixes of the paths of a cluster, as JSON: `null` if its hosts have none.
 #[pyfunction]
 pub(crate) fn path_addresses(cluster_json: &str) -> PyResult<String> {
-    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let cluster = Cluster::from_json(cluster_json, "plan").map_err(wrong)?;
     let found = cluster.path_addresses().map_err(wrong)?;
     Ok(plan_file::to_json(&found))
 }

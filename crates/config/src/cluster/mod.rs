@@ -14,6 +14,7 @@
 //! | `segments` | which source ports go over which uplink |
 //! | `discovered` | the paths of a table of discovered ones, named |
 //! | `check` | whether the names and addresses can be |
+//! | `planned` | the cluster of a plan, which somebody may have changed |
 
 mod check;
 mod discovered;
@@ -21,6 +22,7 @@ pub mod naming;
 mod nodes;
 mod path_addresses;
 pub mod pattern;
+mod planned;
 mod segments;
 
 pub use crate::Format;
@@ -28,10 +30,11 @@ pub use discovered::{Discovered, discovered};
 pub use path_addresses::PathAddresses;
 pub use segments::{PortSegments, PortSpan};
 
+use check::Written;
 use naming::{Names, Shape};
 
 use crate::in_order::InOrder;
-use crate::value::{Item, Table, Value};
+use crate::value::{Item, Table, Value, one_line};
 use crate::{ExperimentError, FabricLinks, fabric_links, parse};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -246,7 +249,7 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
     let stem = Path::new(source).file_stem().unwrap_or_default();
     let title = match whole.get("title") {
         None => stem.to_string_lossy().into_owned(),
-        Some(Item { value: Value::Text(title), .. }) => title.clone(),
+        Some(Item { value: Value::Text(title), .. }) => one_line(title),
         Some(Item { origin, .. }) => {
             return Err(ExperimentError::new("title", *origin, "not text; write title = \"...\""));
         }
@@ -256,26 +259,27 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
     let shape =
         Shape { leaves: found.fabric.leaves(), hosts: clos.hosts_per_leaf, nics: found.nics };
     let names = Names::read(naming::section(whole, "cluster", &none)?, shape)?;
-    let named = nodes::build(found, &names)?;
-    check::check(&named, &names, clos.cores() > 0)?;
+    let (hosts, switches, links) = nodes::build(found, &names)?;
+    let (protocol, port) = (names.protocol()?, names.number("port")?);
     let cluster = Cluster {
         title,
         fabric: raw(&found.resolved, "fabric"),
         failures: raw(&found.resolved, "failures"),
-        dscp: named.dscp,
-        protocol: named.protocol,
-        port: named.port,
-        ports: named.ports,
-        first_port: named.first_port,
-        last_port: named.last_port,
+        dscp: names.number("dscp")? as u8,
+        protocol,
+        port,
+        ports: names.ports(protocol, port)?,
+        first_port: names.number("first_port")?,
+        last_port: names.number("last_port")?,
         mtu: found.mtu,
         nics: found.nics,
         nccl: environment(naming::section(whole, "nccl", &none)?)?,
-        hosts: named.hosts,
-        switches: named.switches,
-        links: named.links,
+        hosts,
+        switches,
+        links,
         path_addresses: path_addresses::given(&names)?,
     };
+    check::check(&cluster, Written::AsPatterns(&names))?;
     cluster.check_path_addresses(&names)?;
     Ok(cluster)
 }
@@ -284,15 +288,6 @@ impl Cluster {
     /// What stands under `cluster` in a plan file.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("names and numbers are JSON")
-    }
-
-    /// What [`Cluster::to_json`] wrote.
-    ///
-    /// # Errors
-    /// If it is something else.
-    pub fn from_json(text: &str) -> Result<Cluster, ExperimentError> {
-        serde_json::from_str(text)
-            .map_err(|error| ExperimentError::not_as_written("cluster", &error.to_string()))
     }
 
     /// The fabric that it was read from, with the failures of `seed`.
@@ -315,10 +310,6 @@ fn raw(table: &Table, key: &str) -> Box<RawValue> {
 fn environment(section: &Table) -> Result<InOrder<String>, ExperimentError> {
     let one = |(key, item): (&str, &Item)| {
         let wrong = |what| ExperimentError::new(format!("nccl.{key}"), item.origin, what);
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if !key.chars().all(is_name) || key.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(wrong("is no variable; use letters, digits and _".to_owned()));
-        }
         let value = match &item.value {
             Value::Text(text) => text.clone(),
             Value::Int(number) => number.to_string(),
@@ -327,14 +318,7 @@ fn environment(section: &Table) -> Result<InOrder<String>, ExperimentError> {
                 return Err(wrong(what));
             }
         };
-        if value.contains(char::is_control) {
-            return Err(wrong(format!("{} is more than a line; write one", quoted(&value))));
-        }
-        let counts = 1..=MOST_QUEUE_PAIRS;
-        if key == QUEUE_PAIRS && !value.parse().is_ok_and(|count| counts.contains(&count)) {
-            let range = format!("use 1 to {MOST_QUEUE_PAIRS}");
-            return Err(wrong(format!("{} is out of range; {range}", quoted(&value))));
-        }
+        check::variable(key, &value).map_err(wrong)?;
         Ok((key.to_owned(), value))
     };
     section.iter().map(one).collect::<Result<_, _>>().map(InOrder)

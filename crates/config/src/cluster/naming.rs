@@ -8,7 +8,6 @@ use crate::cluster::{Protocol, quoted};
 use crate::value::{Item, Table, Value};
 use crate::{ExperimentError, Origin};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 /// The first UDP source port of RoCEv2; the last one is the last there is.
 pub const FIRST_PORT: u16 = 0xC000;
@@ -138,24 +137,6 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The address in `text`, of somebody (`who`) who can have it.
-    pub(crate) fn address(
-        &self,
-        key: &str,
-        who: &str,
-        text: &str,
-    ) -> Result<Ipv4Addr, ExperimentError> {
-        let found: Ipv4Addr = text.parse().map_err(|_| {
-            let text = quoted(text);
-            self.wrong(key, format!("{text} is no IPv4 address ({who}); mend the pattern"))
-        })?;
-        if found.is_multicast() || found.is_unspecified() || found.is_loopback() {
-            let what = format!("{found} ({who}) is no host's; use a private range");
-            return Err(self.wrong(key, what));
-        }
-        Ok(found)
-    }
-
     /// Reads the section.
     pub(crate) fn read(section: &'a Table, shape: Shape) -> Result<Names<'a>, ExperimentError> {
         let mut names = Names { section, patterns: BTreeMap::new() };
@@ -233,29 +214,51 @@ impl<'a> Names<'a> {
             None => protocol.ports(),
             Some(_) => self.number("ports")?,
         };
-        if port.checked_add(ports - 1).is_none() {
-            let most = u16::MAX - port + 1;
-            let what = format!("{ports} from {port} on end above 65535; use {most} at most");
-            return Err(self.wrong("ports", what));
-        }
+        in_reach(port, ports).map_err(|what| self.wrong("ports", what))?;
         Ok(ports)
     }
 
     /// One of the numbers.
     pub(crate) fn number(&self, key: &str) -> Result<u16, ExperimentError> {
-        let found = NUMBERS.iter().find(|number| number.0 == key);
-        let (_, default, least, most) = *found.unwrap_or_else(|| panic!("{key} is a number"));
         let given = match self.section.get(key).map(|item| &item.value) {
-            None => return Ok(default),
+            None => return Ok(row(key).1),
             Some(Value::Int(given)) => *given,
             Some(_) => {
+                let (_, _, least, most) = row(key);
                 return Err(self.wrong(key, format!("not a whole number; use {least} to {most}")));
             }
         };
-        let fits = u16::try_from(given).ok().filter(|number| (least..=most).contains(number));
-        fits.ok_or_else(|| {
-            self.wrong(key, format!("{given} is out of range; use {least} to {most}"))
-        })
+        in_range(key, given).map_err(|what| self.wrong(key, what))
+    }
+}
+
+/// The row of a number.
+fn row(key: &str) -> (&'static str, u16, u16, u16) {
+    let found = NUMBERS.iter().find(|number| number.0 == key);
+    *found.unwrap_or_else(|| panic!("{key} is a number"))
+}
+
+/// The number `given` for `key`.
+///
+/// # Errors
+/// What it may be, if it is out of range.
+pub(super) fn in_range(key: &str, given: i64) -> Result<u16, String> {
+    let (_, _, least, most) = row(key);
+    let fits = u16::try_from(given).ok().filter(|number| (least..=most).contains(number));
+    fits.ok_or_else(|| format!("{given} is out of range; use {least} to {most}"))
+}
+
+/// Whether so many destination ports from `port` on exist.
+///
+/// # Errors
+/// How many do, if not.
+pub(super) fn in_reach(port: u16, ports: u16) -> Result<(), String> {
+    match port.checked_add(ports - 1) {
+        Some(_) => Ok(()),
+        None => {
+            let most = u16::MAX - port + 1;
+            Err(format!("{ports} from {port} on end above 65535; use {most} at most"))
+        }
     }
 }
 

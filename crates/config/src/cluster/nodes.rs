@@ -1,48 +1,28 @@
 //! The hosts, switches and links of a cluster, named. What there is, and in which order, is
 //! [`crate::fabric_links`]; what it is called is [`crate::cluster::naming`]'s.
 
+use crate::cluster::check::{self, At, Written};
 use crate::cluster::naming::Names;
 use crate::cluster::pattern::Values;
-use crate::cluster::{Host, Link, Protocol, State, Switch};
+use crate::cluster::{Host, Link, State, Switch};
 use crate::{ExperimentError, FabricLinks, LinkRow, LinkState, SwitchRow};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
-/// What `[cluster]` makes of a fabric.
-pub(crate) struct Named {
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) switches: Vec<Switch>,
-    pub(crate) links: Vec<Link>,
-    pub(crate) dscp: u8,
-    pub(crate) protocol: Protocol,
-    pub(crate) port: u16,
-    pub(crate) ports: u16,
-    pub(crate) first_port: u16,
-    pub(crate) last_port: u16,
-}
-
-/// Names everything as `names` says.
-pub(crate) fn build(found: &FabricLinks, names: &Names<'_>) -> Result<Named> {
+/// Hosts, switches and links of a fabric, called as `names` says.
+pub(super) fn build(
+    found: &FabricLinks,
+    names: &Names<'_>,
+) -> Result<(Vec<Host>, Vec<Switch>, Vec<Link>)> {
     let nodes = Nodes::new(found, names);
     let hosts = (0..found.fabric.hosts()).map(|number| nodes.host(number));
     let hosts = hosts.collect::<Result<Vec<_>>>()?;
     let switches = nodes.found.switches.iter().zip(0..).map(|(row, at)| nodes.switch(row, at));
     let switches = switches.collect::<Result<Vec<_>>>()?;
     let links = nodes.links(&hosts, &switches)?;
-    let (protocol, port) = (names.protocol()?, names.number("port")?);
-    Ok(Named {
-        dscp: names.number("dscp")? as u8,
-        protocol,
-        port,
-        ports: names.ports(protocol, port)?,
-        first_port: names.number("first_port")?,
-        last_port: names.number("last_port")?,
-        hosts,
-        switches,
-        links,
-    })
+    Ok((hosts, switches, links))
 }
 
 struct Nodes<'a> {
@@ -138,7 +118,9 @@ impl<'a> Nodes<'a> {
 
     fn host_address(&self, number: u32, values: &Values<'_>) -> Result<Ipv4Addr> {
         let text = self.names.fill("host_address", values)?;
-        self.names.address("host_address", &format!("host-{number}"), &text)
+        let at = At::host(number as usize, "host_address", "address");
+        let who = format!("host-{number}");
+        check::address(Written::AsPatterns(self.names), at, &who, &text)
     }
 
     fn switch(&self, row: &SwitchRow, number: u32) -> Result<Switch> {
