@@ -222,6 +222,38 @@ size = "4MB"
     assert!(fluid > 2.0 * seconds(&result(&without, "fluid")), "the failure cost nothing: {fluid}");
 }
 
+/// The path that a queue pair draws when it has timed out is dead, too: its second time-out is as long as the first, and
+/// what else was out when that came waits no longer once something gets through.
+#[test]
+fn who_draws_a_dead_path_again_times_out_twice_by_packets_and_by_rates() {
+    let text = r#"
+[fabric]
+topology = "fat-tree"
+k = 4
+link = "100Gbps"
+delay = "500ns"
+[failures.dead]
+links = ["leaf-0 <-> pod-0-agg-0"]
+kind = "down"
+start = "5us"
+[balance]
+scheme = "ethereal"
+[workload]
+pattern = "permutation"
+size = "1MB"
+[transport]
+"#;
+    for recovery in ["go-back-n", "selective-repeat"] {
+        let text = format!("{text}recovery = \"{recovery}\"");
+        let (rto, time) =
+            (number(&result(&text, "packet"), "rto_s"), both(&text).map(|one| seconds(&one)));
+        for time in time {
+            assert!((2.0..2.2).contains(&(time / rto)), "{recovery}: {time} s, time-out {rto} s");
+        }
+        close(&text, 0.05);
+    }
+}
+
 trials! {
     #![cases(120)]
 

@@ -254,7 +254,8 @@ impl Engine<'_> {
         let backs_off = self.config.transport.backs_off;
         let flow = &self.flows[id as usize];
         let longer = match backs_off {
-            true => 1 << flow.time_outs.min(MOST_BACKED_OFF.ilog2()),
+            // As `BackOff`: the second time-out without progress makes the next one longer, not the first.
+            true => 1 << flow.time_outs.saturating_sub(1).min(MOST_BACKED_OFF.ilog2()),
             false => 1,
         };
         let rto = Time(self.config.transport.rto.0.saturating_mul(longer));

@@ -234,7 +234,7 @@ impl Flow {
     }
     /// When a time-out is due.
     pub fn deadline(&self) -> Option<Time> {
-        let at = self.recovery.deadline(self.back_off.of(self.rto()))?;
+        let at = self.recovery.deadline(self.back_off.of(self.rto(), self.recovery.arrived()))?;
         Some(at.max(self.patient_until))
     }
     /// Its planner gives it time.
@@ -244,7 +244,7 @@ impl Flow {
 
     /// If a time-out is due: how many packets are taken for lost, and the time-out.
     pub fn handle_time_out(&mut self, now: Time) -> Option<(u32, Time)> {
-        let after = self.back_off.of(self.rto());
+        let after = self.back_off.of(self.rto(), self.recovery.arrived());
         let backs_off = self.config.transport.backs_off;
         let lost = self.recovery.on_timer(now, after);
         if lost == 0 {

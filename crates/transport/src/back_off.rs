@@ -11,14 +11,17 @@ pub const MOST_BACKED_OFF: u64 = 16;
 pub struct BackOff {
     /// How often it has doubled.
     doubled: u32,
-    /// Packets that had arrived when it last ran out, and when that was, as far as it counts.
+    /// Packets that had arrived (without a gap, where only those are counted) when it last ran out, and when
+    /// that was, as far as it counts.
     last: Option<(u32, Time)>,
 }
 
 impl BackOff {
-    /// The time-out that runs now, where `rto` is the usual one.
-    pub fn of(&self, rto: Time) -> Time {
-        Time(rto.0.saturating_mul(1 << self.doubled))
+    /// The time-out that runs now, where `rto` is the usual one and so many packets have arrived: the usual
+    /// one again as soon as any has since it last ran out.
+    pub fn of(&self, rto: Time, arrived: u32) -> Time {
+        let waits_longer = self.last.is_some_and(|(before, _)| before == arrived);
+        Time(rto.0.saturating_mul(if waits_longer { 1 << self.doubled } else { 1 }))
     }
 
     /// The queue pair has timed out now, after `after`, and so many of its packets have arrived:
@@ -46,13 +49,15 @@ mod tests {
     fn it_doubles_while_nothing_arrives_up_to_the_most() {
         let (mut back_off, mut now) = (BackOff::default(), Time::ZERO);
         for doubled in [1, 1, 2, 4, 8, 16, 16] {
-            let after = back_off.of(RTO);
+            let after = back_off.of(RTO, 5);
             assert_eq!(after, RTO * doubled);
             now += after;
             back_off.timed_out(now, after, 5);
         }
-        back_off.timed_out(now, back_off.of(RTO), 6);
-        assert_eq!(back_off.of(RTO), RTO);
+        // One more has arrived: what was sent beside it has its usual time.
+        assert_eq!(back_off.of(RTO, 6), RTO);
+        back_off.timed_out(now, RTO, 6);
+        assert_eq!(back_off.of(RTO, 6), RTO);
     }
 
     #[test]
@@ -61,6 +66,6 @@ mod tests {
         for late in 0..10 {
             back_off.timed_out(RTO + Time::us(late), RTO, 0);
         }
-        assert_eq!(back_off.of(RTO), RTO);
+        assert_eq!(back_off.of(RTO, 0), RTO);
     }
 }

@@ -16,6 +16,9 @@ use weft_fabric::Fabric;
 use weft_transport::{Acknowledgement, Carried, Loss, Reply, Sender, TransportConfig};
 use weft_units::{HostId, Time};
 
+/// How often in a usual time-out a queue pair whose time-out is longer looks whether anything has arrived.
+const LOOKS: u64 = 16;
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A data packet has reached its host.
     #[inline(always)]
@@ -266,7 +269,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return;
         }
         let host = flow.src;
-        let after = self.nics.time_outs.of(id, rto);
+        let after = self.nics.time_outs.of(id, rto, flow.sender.arrived());
         if self.is_patient(id, after) {
             return;
         }
@@ -296,8 +299,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
-        let at =
-            flow.sender.deadline(self.nics.time_outs.of(id, rto)).map_or(again, |at| at.min(again));
+        let after = self.nics.time_outs.of(id, rto, flow.sender.arrived());
+        // What arrives in a longer time-out ends it, and wakes nobody.
+        let again = if after > rto { again.min(self.now + Time(rto.0 / LOOKS)) } else { again };
+        let at = flow.sender.deadline(after).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
         self.nics.chunks.arm(id, at);
         self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);

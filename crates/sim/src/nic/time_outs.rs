@@ -15,9 +15,9 @@ pub(crate) struct TimeOuts {
 }
 
 impl TimeOuts {
-    /// The time-out of queue pair `id`, where `rto` is the usual one.
-    pub(super) fn of(&self, id: u32, rto: Time) -> Time {
-        self.back_offs.get(&id).map_or(rto, |back_off| back_off.of(rto))
+    /// The time-out of queue pair `id`, where `rto` is the usual one and so many of its packets have arrived.
+    pub(super) fn of(&self, id: u32, rto: Time, arrived: u32) -> Time {
+        self.back_offs.get(&id).map_or(rto, |back_off| back_off.of(rto, arrived))
     }
 
     /// As [`BackOff::timed_out`].
