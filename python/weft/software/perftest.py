@@ -17,10 +17,12 @@ def _ports(planned: Planned, src: int, dst: int) -> Sequence[int]:
 
 def _settings(planned: Planned, host: int) -> Sequence[str]:
     """A script: `server` waits for all that send to this host, `client` sends to its peers."""
-    serves = [_command(planned, src, host) for src in planned.senders(host)]
+    serves = [
+        _command(planned, src, host, place) for place, src in enumerate(planned.senders(host))
+    ]
     sends = [
-        f"{_command(planned, host, dst)} {planned.cluster.hosts[dst].address}"
-        for dst in planned.peers(host)
+        f"{_command(planned, host, dst, place)} {planned.cluster.hosts[dst].address}"
+        for dst, place in zip(planned.peers(host), planned.places(host), strict=True)
     ]
     given = f'-d "$device" -x "$gid" --tclass={planned.traffic_class} "$@"'
     return [
@@ -44,12 +46,14 @@ def _settings(planned: Planned, host: int) -> Sequence[str]:
     ]
 
 
-def _command(planned: Planned, src: int, dst: int) -> str:
-    """Both ends name the same labels; the sender's make the ports of data."""
+def _command(planned: Planned, src: int, dst: int, place: int) -> str:
+    """Both ends name the same labels; the sender's make the ports of data.
+
+    `place`: which of the senders to `dst` it is.
+    """
     labels = [flow_label(port) for port in planned.pair(src, dst)]
-    listened = _FIRST_LISTENED + planned.senders(dst).index(src)
     joined = ",".join(map(str, labels))
-    return f'run -q {len(labels)} --flow_label={joined} -p {listened} "$@"'
+    return f'run -q {len(labels)} --flow_label={joined} -p {_FIRST_LISTENED + place} "$@"'
 
 
 SOFTWARE = Program(

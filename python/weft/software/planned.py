@@ -59,7 +59,11 @@ class Planned:
         # What stays in a pod chooses no uplink of an aggregation switch.
         self._shares = {leaf: of for (leaf, _), of in sorted(self._counted.items())}
         count = len(self.net.leaf_of)
-        self._backwards = np.sort(self._pairs % count << 32 | self._pairs // count)
+        self._rows = np.searchsorted(self._pairs, np.arange(count * count + 1))
+        """By pair of hosts: the first of its rows."""
+        self._row_ports = self._ways >> 16
+        self._backwards = np.unique(self._pairs % count << 32 | self._pairs // count)
+        """Receivers and their senders."""
         self._ports = self._path_ports()
         self.most_pairs = pairs.most(self._pairs)
         """The most planned queue pairs between two hosts."""
@@ -77,20 +81,26 @@ class Planned:
     def pair(self, src: int, dst: int) -> list[int]:
         """The planned source ports from a host to another, ascending."""
         pair = src * len(self.net.leaf_of) + dst
-        first, end = np.searchsorted(self._pairs, (pair, pair + 1))
-        ports = self._ways[first:end] >> 16
-        return self.spread(end - first) if 0 in ports else list(map(int, np.unique(ports)))
+        ports = self._row_ports[self._rows[pair] : self._rows[pair + 1]].tolist()
+        return self.spread(len(ports)) if 0 in ports else list(dict.fromkeys(ports))
 
     def peers(self, src: int) -> list[int]:
         """The hosts to which a host sends, ascending."""
         count = len(self.net.leaf_of)
-        first, end = np.searchsorted(self._pairs, (src * count, (src + 1) * count))
-        return list(map(int, np.unique(self._pairs[first:end] % count)))
+        rows = slice(self._rows[src * count], self._rows[(src + 1) * count])
+        return list(map(int, np.unique(self._pairs[rows] % count)))
 
     def senders(self, dst: int) -> list[int]:
         """The hosts that send to a host, ascending."""
         first, end = np.searchsorted(self._backwards, np.array((dst, dst + 1)) << 32)
-        return list(map(int, np.unique(self._backwards[first:end] & 0xFFFF_FFFF)))
+        return list(map(int, self._backwards[first:end] & 0xFFFF_FFFF))
+
+    def places(self, src: int) -> list[int]:
+        """By peer of a host: which of the peer's senders it is, from zero."""
+        peers = np.array(self.peers(src), dtype=np.int64) << 32
+        return list(
+            map(int, np.diff(np.searchsorted(self._backwards, (peers, peers | src)), axis=0)[0])
+        )
 
     @functools.cached_property
     def environment(self) -> dict[str, str]:
