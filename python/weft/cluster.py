@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -233,7 +234,8 @@ def from_json(table: Mapping[str, Any], source: str = "plan") -> Cluster:
     try:
         return _of(table)
     except (KeyError, TypeError, AttributeError) as error:
-        what = str(error).replace("__init__() ", "").strip("'\"")
+        unknown = re.search(r"unexpected keyword argument ('\w+')", str(error))
+        what = f"unknown key {unknown[1]}" if unknown else str(error)
         raise ExperimentError(
             f"{source}: cluster: not as weft plan writes it ({what}); {_REMAKE}"
         ) from None

@@ -35,16 +35,22 @@ impl Item {
     }
     /// The same value, it and everything in it written at `origin`.
     pub fn at(self, origin: Origin) -> Item {
+        self.map_origins(&|_| origin)
+    }
+    /// The same value, it and everything in it written where `to` says of where it was.
+    pub fn map_origins(self, to: &impl Fn(Origin) -> Origin) -> Item {
         let value = match self.value {
             Value::List(items) => {
-                Value::List(items.into_iter().map(|item| item.at(origin)).collect())
+                Value::List(items.into_iter().map(|item| item.map_origins(to)).collect())
             }
-            Value::Table(table) => Value::Table(Table {
-                entries: table.entries.into_iter().map(|(k, item)| (k, item.at(origin))).collect(),
-            }),
+            Value::Table(table) => {
+                let entries = table.entries.into_iter();
+                let entries = entries.map(|(key, item)| (key, item.map_origins(to))).collect();
+                Value::Table(Table { entries })
+            }
             other => other,
         };
-        Item { value, origin }
+        Item { value, origin: to(self.origin) }
     }
 }
 

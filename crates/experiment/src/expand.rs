@@ -1,6 +1,7 @@
 //! Experiment text to runs: what the command line and Python ask for.
 
 use crate::catalogue::SaidKey;
+use crate::control_characters;
 use crate::experiment::Resolved;
 use crate::extends;
 use crate::fidelity;
@@ -89,6 +90,7 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let shorter = Quick::read(&take_table(&mut table, "quick")?)?;
     let mut ended = if quick { shorter.apply(&mut table)? } else { Vec::new() };
     ended.extend(overrides::apply(&mut table, request.overrides)?);
+    control_characters::refuse(&table)?;
     let title = one_line(&take_text(&mut table, "title")?);
     let notes = take_text(&mut table, "notes")?;
     let report = take_table(&mut table, "report")?;

@@ -9,7 +9,7 @@ use crate::parse::{Format, parse};
 use crate::value::{Item, Table, Value};
 use std::fs;
 use std::path::Path;
-use weft_config::{ExperimentError, Origin};
+use weft_config::ExperimentError;
 
 /// More than any person would nest, and a certain sign of a circle.
 const DEEPEST: u32 = 8;
@@ -34,10 +34,10 @@ fn resolve_within(mut table: Table, folder: &Path, depth: u32) -> Result<Table, 
             Unreadable::File(why) => wrong(format!("{name} cannot be read: {why}; mend the path")),
             Unreadable::Content(error) => error,
         })?;
+        let other = Item::new(Value::Table(other)).map_origins(&|at| at.extended(name));
+        let Value::Table(other) = other.value else { unreachable!("it went in as a table") };
         base = over(other, base).ok_or_else(|| wrong(UNLIKE.into()))?;
     }
-    let base = Item::new(Value::Table(base)).at(Origin::Extended);
-    let Value::Table(base) = base.value else { unreachable!("it went in as a table") };
     over(table, base).ok_or_else(|| wrong(UNLIKE.into()))
 }
 

@@ -43,6 +43,7 @@ mod clock;
 mod collectives;
 pub mod columns;
 pub mod completion;
+mod control_characters;
 mod cuts;
 mod digest;
 pub mod discovery;

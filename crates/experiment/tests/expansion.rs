@@ -307,8 +307,11 @@ fn an_experiment_extends_another_and_replaces_its_sweep() {
     std::fs::write(folder.join("child.toml"), "extends = \"child.toml\"").unwrap();
     assert!(wrong("extends = \"child.toml\"").contains("leads in a circle"));
     std::fs::write(folder.join("bad.toml"), "[fabric]\nleafs = 1\n").unwrap();
-    let error = wrong("extends = \"bad.toml\"");
-    assert!(error.contains("in the file it extends") || error.contains("topology"), "{error}");
+    let error = wrong("extends = [\"base.toml\", \"bad.toml\"]");
+    assert!(error.contains("fabric.leafs (bad.toml, line 2): "), "{error}");
+    std::fs::write(folder.join("far.toml"), "extends = \"bad.toml\"\n").unwrap();
+    let error = wrong("extends = [\"base.toml\", \"far.toml\"]");
+    assert!(error.contains("fabric.leafs (bad.toml, line 2): "), "{error}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -386,4 +389,19 @@ fn what_schemes_refuse_is_left_out_where_asked() {
     assert!(error.contains("did you mean"), "{error}");
     let error = runs("refused = \"skip\"\n", "[\"ecmp\"]").unwrap_err();
     assert!(error.contains("sweep.refused") && error.contains("error, left-out"), "{error}");
+}
+
+#[test]
+fn control_characters_are_refused_but_lines_of_a_text() {
+    let sweep = |name: &str| format!("{GOOD}[sweep]\nvariant = [{{ name = {name} }}]\n");
+    let error = mistake(&sweep(r#""a\u0007b""#), &[]);
+    assert!(error.contains(r#"sweep.variant.name (line "#), "{error}");
+    assert!(error.contains(r#""a\u{7}b" has a control character (U+0007); remove it"#), "{error}");
+    let error = mistake(&format!("{GOOD}[failures.\"\\u001B[31m\"]\nkind = \"down\"\n"), &[]);
+    assert!(error.contains("(U+001B)") && !error.contains('\u{1b}'), "{error}");
+    assert!(mistake(&sweep("\"two\\nlines\""), &[]).contains("(U+000A)"));
+    let error = mistake(&format!("notes = \"a\\u0000\"\n{GOOD}"), &[]);
+    assert!(error.contains("notes (line 1)"), "{error}");
+    let lines = expanded(&format!("notes = \"c\\n\\td\"\n{GOOD}"), &[], None);
+    assert_eq!(lines.notes, "c\n\td");
 }

@@ -309,7 +309,9 @@ def _verify(path: Path, json: bool) -> int:
     """Check a plan file."""
     from weft.plans import file, show, verify
 
-    found = verify.verify(file.read(path))
+    made = file.read(path)
+    with file.as_written(str(path)):
+        found = verify.verify(made)
     if json:
         print(json_.dumps([dataclasses.asdict(one) for one in found], indent=1))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,11 +49,12 @@ def as_written(source: str = "plan") -> Iterator[None]:
     """Let what a plan lacks, or has another kind of, be told as a mistake of the plan.
 
     A file may have been changed since `weft plan` wrote it, and readers look at what they need.
+    Messages about "plan:" are about `source`.
     """
     try:
         yield
-    except ExperimentError:
-        raise
+    except ExperimentError as error:
+        raise ExperimentError(re.sub(r"^plan(?=:)", lambda _: source, str(error))) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         is_key = isinstance(error, KeyError)
         what = f"{error} is missing" if is_key else " ".join(str(error).split())
