@@ -34,7 +34,7 @@ const DEFAULTS: &[(Set<'_>, &[(&str, &str)])] = &[
     (
         &[("transport.congestion", "swift")],
         &[
-            ("transport.swift_base_target", "20us"),
+            ("transport.swift_base_target", "auto"),
             ("transport.swift_per_hop", "3053435ps"),
             ("transport.swift_scaling_range", "100us"),
             ("transport.swift_scaling_min", "0.1"),
@@ -475,7 +475,8 @@ fn each_mistake_names_key_and_mend() {
         ),
         (
             &[SWIFT, ("transport.swift_base_target", "20")],
-            "transport.swift_base_target (command line): time \"20\" has no unit; write \"20ns\"",
+            "transport.swift_base_target (command line): time \"20\" has no unit; write \"20ns\", or \
+             \"auto\"",
         ),
         (
             &[DCQCN, ("transport.dcqcn_byte_counter", "1500B")],

@@ -24,7 +24,8 @@ const PACKETS: OptionKind = OptionKind::Number(0.001, 1e6);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwiftConfig {
     /// Round trip to aim at before the other terms are added, "base target delay".
-    /// Default 20 us (htsim).
+    /// Default 20 us (htsim), or twice the round trip of a lone packet over the longest path where that is
+    /// more, which only the fabric knows: below a round trip windows shrink to nothing.
     pub base_target: Time,
     /// Added to the target for every link of the path, one way: topology-based scaling. Default
     /// 3053435 ps (htsim: the base over 6.55).
@@ -90,9 +91,10 @@ impl CongestionControl for SwiftConfig {
         options: &[
             OptionInfo {
                 key: "swift_base_target",
-                default: "20us",
-                kind: OptionKind::Time(Time::ZERO),
-                meaning: "round trip to aim at before the other terms are added",
+                default: "auto",
+                kind: OptionKind::Or(&OptionKind::Time(Time::ZERO), "auto"),
+                meaning: "round trip to aim at before the other terms are added; \"auto\": 20 us, or \
+                          twice the longest path's unloaded round trip where that is more",
             },
             OptionInfo {
                 key: "swift_per_hop",
@@ -155,7 +157,10 @@ impl CongestionControl for SwiftConfig {
     type State = Swift;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<SwiftConfig, OptionError> {
-        let base_target = o.time("swift_base_target")?;
+        let published = SwiftConfig::with_windows(0, 0).base_target;
+        let base_target = o.time_or_word("swift_base_target")?;
+        let base_target =
+            base_target.unwrap_or(published.max(Time(path.round_trip.0.saturating_mul(2))));
         let per_hop = o.time("swift_per_hop")?;
         let scaling_range = o.time("swift_scaling_range")?;
         let scaling_min = o.fraction("swift_scaling_min")?;
