@@ -35,8 +35,15 @@ const SPURIOUS_SHARE: u64 = 100;
 
 /// What the result of a run with time-out `rto` says about the experiment.
 pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> Option<String> {
-    let Totals { packets, spurious, reordered, full_buffers, .. } = outcome.totals;
+    let Totals { packets, spurious, reordered, full_buffers, held, .. } = outcome.totals;
     let scheme = &experiment.balance.scheme;
+    if held > 0 {
+        return Some(format!(
+            "{}: a PFC deadlock: {held} packets wait for good at ports whose pauses wait for each other; nothing \
+             needs them any more, but a longer run would have stalled: {UNPAUSE}",
+            scheme.name()
+        ));
+    }
     if full_buffers > 0 {
         let what = if experiment.switch.pfc.is_some() { "pauses (PFC)" } else { "losses" };
         return Some(format!(
@@ -66,6 +73,9 @@ pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> 
         "{name}: over 1 % of all packets were sent again although they had arrived: {why}"
     ))
 }
+
+/// What ends a deadlock of pauses.
+const UNPAUSE: &str = "set fabric.switch.pfc = false, or raise fabric.switch.buffer";
 
 /// What most probably keeps a run from its end, and the key that would help.
 pub(crate) fn of_stall(experiment: &Resolved, rto: Time, stall: &Stall) -> String {
@@ -118,9 +128,7 @@ pub(crate) fn of_stall(experiment: &Resolved, rto: Time, stall: &Stall) -> Strin
         );
     }
     if totals.pauses > 0 {
-        return "ports wait for each other's pauses to end: set fabric.switch.pfc = false, or \
-                raise fabric.switch.buffer"
-            .into();
+        return format!("ports wait for each other's pauses to end: {UNPAUSE}");
     }
     "to wait for longer, raise run.stall_after or run.stall_packets".into()
 }

@@ -340,6 +340,45 @@ fn packets_out_of_order_are_not_taken_for_queues() {
 }
 
 /// Whatever the registry lists can be named in an experiment, and runs to its end.
+/// Buffers of two packets on links that hold thirty: pauses of a dragonfly wait for each other in a circle. Coding sends
+/// more than it needs, so that all messages are there, and what is left over waits for good.
+#[test]
+fn a_deadlock_of_pauses_that_nobody_waits_for_is_told() {
+    let text = |recovery: &str| {
+        format!(
+            r#"
+[fabric]
+topology = "dragonfly"
+groups = 3
+routers = 2
+hosts_per_leaf = 1
+global_ports = 1
+link = "100Gbps"
+delay = "10us"
+[fabric.switch]
+buffer_kind = "per-port"
+buffer = "20KB"
+ecn = false
+pfc = true
+[fabric.nic]
+mtu = "4096B"
+[workload]
+pattern = "all-to-all"
+size = "20KB"
+[balance]
+scheme = "ecmp"
+[transport]
+recovery = "{recovery}"
+"#
+        )
+    };
+    let coded = result(&text("coding"));
+    let told = |warning: &String| warning.contains("PFC deadlock");
+    assert!(coded.warnings.iter().any(told), "{:?}", coded.warnings);
+    assert!(number(&coded, "slowdown") < 2.0);
+    assert!(!result(&text("go-back-n")).warnings.iter().any(told));
+}
+
 #[test]
 fn every_registered_scheme_runs() {
     for (info, usual) in SCHEMES.iter().zip(SchemeConfig::all()) {

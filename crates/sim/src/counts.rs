@@ -29,14 +29,14 @@ pub(crate) struct Counts {
 
 /// Packets and bytes, of all kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Delivered {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
+pub struct Delivered {
+    pub packets: u64,
+    pub bytes: u64,
 }
 
 impl Delivered {
     #[inline(always)]
-    fn add(&mut self, packet: &Packet) {
+    pub(crate) fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
     }

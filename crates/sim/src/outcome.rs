@@ -156,6 +156,8 @@ pub struct Totals {
     pub marks: u64,
     /// Pause frames sent.
     pub pauses: u64,
+    /// Packets that wait for good at ports whose pauses wait for each other.
+    pub held: u64,
     /// Data packets that left a host more than once.
     pub retransmits: u64,
     /// Of those, how many the receiver had already.

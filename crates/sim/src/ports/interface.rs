@@ -1,6 +1,7 @@
 //! What both kinds of port do.
 
 use crate::agenda::Agenda;
+use crate::counts::Delivered;
 use crate::event::{Event, Target};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
@@ -181,6 +182,10 @@ pub trait Ports {
     fn losses(&self) -> &Losses;
     /// The same, to take the tags of what is gone.
     fn losses_mut(&mut self) -> &mut Losses;
+    /// Once no event is left: what waits for good, at ports whose pauses wait for each other.
+    fn held(&self) -> Delivered {
+        Delivered::default()
+    }
     /// PFC pause frames that were sent.
     fn pauses_sent(&self) -> u64;
 }

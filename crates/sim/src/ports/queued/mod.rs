@@ -20,6 +20,7 @@ use super::record::Record;
 use super::shared::{Admission, Coming, Memory, Rules, Slices, set_aside};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
+use crate::counts::Delivered;
 use crate::event::Event;
 use crate::losses::Losses;
 use crate::outcome::PortResult;
@@ -554,6 +555,15 @@ impl Ports for QueuePorts {
 
     fn losses_mut(&mut self) -> &mut Losses {
         &mut self.losses
+    }
+
+    fn held(&self) -> Delivered {
+        let mut held = Delivered::default();
+        for queue in self.ports.iter().filter(|queue| queue.paused) {
+            let lanes = [queue.control, queue.data].map(|lane| self.waiting.iter(lane));
+            lanes.into_iter().flatten().for_each(|entry| held.add(&entry.packet()));
+        }
+        held
     }
 
     fn pauses_sent(&self) -> u64 {
