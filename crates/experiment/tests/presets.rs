@@ -107,6 +107,10 @@ fn mistakes_are_told() {
         "fig.toml: workload.message_limit (command line): \"0B\" is out of range; use \"1B\" to \"1000TB\", \
          or \"none\""
     );
+    let large = [("workload.message_limit", "1B"), ("workload.size", "1GB")];
+    let error = mistake(JOB, &large);
+    assert!(error.starts_with("fig.toml: workload.message_limit (command line): cuts"), "{error}");
+    assert!(error.ends_with("chunks, one after the other, which are more than 65536; raise it"));
 }
 
 #[test]

@@ -79,7 +79,9 @@ fn check_connections(name: &str, matrix: &Matrix) -> Result<(), WorkloadError> {
         let error = |what: String| Err(WorkloadError::at(name, connection.line, what));
         let (src, dst) = (HostId(connection.src), HostId(connection.dst));
         if let Err(what) = check_ends(src, dst, matrix.nodes) {
-            return error(format!("{what} (or correct 'Nodes {}')", matrix.nodes));
+            let known = src.0.max(dst.0) < matrix.nodes;
+            let nodes = format!(" (or correct 'Nodes {}')", matrix.nodes);
+            return error(format!("{what}{}", if known { "" } else { &nodes }));
         }
         if let Some(id) = connection.id
             && let Some(earlier) = lines_of_ids.insert(id, connection.line)

@@ -295,6 +295,20 @@ impl Job {
         (nodes, messages)
     }
 
+    /// The most chunks that a collective is done in; those of a graph's first rank speak for the others.
+    pub fn most_chunks(&self) -> u32 {
+        let block = self.trace.block().max(1);
+        let chunks = |(place, graph): (u32, &RankGraph)| {
+            let rank = block.saturating_mul(place);
+            let roles = graph.nodes().iter().filter_map(move |node| match &node.work {
+                Work::Collective(one) => self.role(rank, one),
+                _ => None,
+            });
+            roles.map(|role| role.chunks).max()
+        };
+        (0..).zip(&self.trace.graphs).filter_map(chunks).max().unwrap_or(0)
+    }
+
     /// Whether the algorithms can do all collectives: those of a graph's first rank speak for
     /// the others.
     fn check_calls(&self) -> Result<(), WorkloadError> {

@@ -27,6 +27,8 @@ pub(super) const CHOOSERS: [&str; 3] = ["collective", "trace", "model"];
 
 /// What stands for the usual algorithm of each collective.
 const USUAL: &str = "usual";
+/// Chunks of a collective, one after the other, at most.
+const MOST_CHUNKS: u32 = 1 << 16;
 
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +121,7 @@ pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
     let all = Or(Integer { min: 2, max: 1 << 20 }, "all");
     let ranks = r.get("ranks", all, Some(None), "how many ranks; all: as many as there can be")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when the ranks begin")?;
-    let splits = Integer { min: 1, max: 1 << 16 };
+    let splits = Integer { min: 1, max: MOST_CHUNKS };
     let meaning = "chunks of every collective, one after the other at each rank";
     let splits = r.get("splits", splits, Some(1), meaning)?;
     let meaning = "more chunks than splits says, so that no message is larger; of what ranks pass on, not of \
@@ -361,6 +363,16 @@ impl JobSource {
         let job =
             Job::new(trace, algorithms).map_err(|error| self.explained(Fault::of_node(error)))?;
         let job = job.in_chunks(self.splits).limiting_messages(self.message_limit);
+        if self.message_limit.is_some()
+            && let most = job.most_chunks()
+            && most > MOST_CHUNKS
+        {
+            let what = format!(
+                "cuts a collective into {most} chunks, one after the other, which are more than {MOST_CHUNKS}; \
+                 raise it"
+            );
+            return Err(Fault { key: "message_limit".into(), what });
+        }
         Ok(job.awaiting_sends(self.await_sends))
     }
 
