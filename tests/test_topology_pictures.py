@@ -180,8 +180,21 @@ def test_a_link_has_its_load_and_its_failure() -> None:
     assert dead.value == pytest.approx(100 * max(net.links.up[row], net.links.down[row]))
     assert dead.note.endswith("down")
     words = " ".join(net.failures)
+    assert "leaf-1 \N{RIGHTWARDS ARROW} spine-2 down" in words
     assert "leaf-2 \N{EN DASH} spine-0 degraded by 50 %" in words
     assert "host-3 \N{EN DASH} leaf-0 flaky: down 10 % of the time" in words
+
+
+def test_the_caption_says_which_direction_fails() -> None:
+    """An arrow, where the other one works on."""
+    failures = {
+        "a": {"kind": "down", "links": ["spine-2 -> leaf-1"]},
+        "b": {"kind": "down", "links": ["leaf-0 -> host-1"], "start": "10us"},
+    }
+    assert network_of(LEAVES, failures).failures == [
+        "leaf-0 \N{RIGHTWARDS ARROW} host-1 down from 10.00 \N{MICRO SIGN}s",
+        "spine-2 \N{RIGHTWARDS ARROW} leaf-1 down",
+    ]
 
 
 def test_part_of_a_bundle_that_fails_is_said_so() -> None:

@@ -230,11 +230,13 @@ def _flaws(failures: Mapping[str, Any], ports: int) -> dict[str, NDArray[np.bool
 def _in_words(
     failures: Mapping[str, Any], columns: Mapping[str, Ints], names: list[str]
 ) -> list[str]:
-    """`leaf-0 - spine-1 down from 10 us`, each link once."""
+    """`leaf-0 - spine-1 down from 10 us`, each link once; an arrow where one direction fails so."""
     link_of = np.zeros(2 * len(columns["port"]), dtype=np.int64)
+    is_up = np.zeros(2 * len(columns["port"]), dtype=np.bool_)
+    is_up[columns["port"]] = True
     for way in ("port", "reverse"):
         link_of[columns[way]] = np.arange(len(columns["port"]))
-    words: dict[str, None] = {}
+    ways: dict[tuple[str, str, str], set[bool]] = {}
     rows = zip(
         *(failures[key] for key in ("port", "kind", "lost", "start_s", "end_s")), strict=True
     )
@@ -249,8 +251,16 @@ def _in_words(
         }[kind]
         since = f" from {format_time(float(start))}" if start else ""
         until = f" until {format_time(float(end))}" if np.isfinite(end) else ""
-        words[f"{lower} \N{EN DASH} {names[high]} {share}{since}{until}"] = None
-    return list(words)
+        one = (lower, names[high], f"{share}{since}{until}")
+        ways.setdefault(one, set()).add(bool(is_up[port]))
+
+    def ends(lower: str, upper: str, up: set[bool]) -> str:
+        if len(up) == 2:
+            return f"{lower} \N{EN DASH} {upper}"
+        arrow = " \N{RIGHTWARDS ARROW} "
+        return arrow.join((lower, upper) if True in up else (upper, lower))
+
+    return [f"{ends(low, high, up)} {what}" for (low, high, what), up in ways.items()]
 
 
 def _summed(lower: Ints, upper: Ints, links: Links) -> Links:
