@@ -305,6 +305,22 @@ def test_intervals_that_are_cut_are_told_of() -> None:
         assert (first.name, first.caption.endswith(word)) == ("cct", cut)
 
 
+@pytest.mark.parametrize("schemes", [12, 14])
+def test_what_is_left_out_is_told_in_reports_and_in_files(schemes: int, tmp_path: Path) -> None:
+    """A picture of twelve schemes that goes alone would pass for all there were."""
+    names = [f"scheme-{number}" for number in range(schemes)]
+    rows = [
+        row(name, 1, 1e-5) | {"swept": {"balance.scheme": name, "workload.size": size}}
+        for name in names
+        for size in ("4KB", "64KB")
+    ]
+    figure = metrics.completion_times(group(rows))
+    sentence = "Shown: the first 12 of 14 schemes."
+    (path,) = draw_matplotlib.draw(figure, tmp_path, ["svg"])
+    for text in (figure.text, path.read_text()):
+        assert (sentence in text) == (schemes > 12)
+
+
 def test_styles_are_distinct_and_stay() -> None:
     """A scheme looks the same whatever stands beside it."""
     names = ["ecmp", "spray", "spray-counter", "reps", "reps-sticky", "ethereal"]

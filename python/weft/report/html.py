@@ -156,7 +156,7 @@ def _section(
             {
                 "name": figure.name,
                 "title": figure.title,
-                "caption": figure.caption,
+                "caption": figure.text,
                 "panels": [draw_plotly.panel(panel) for panel in figure.panels],
             }
             for figure in drawn

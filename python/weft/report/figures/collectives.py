@@ -67,9 +67,8 @@ def _figure(
         "that starts to the last rank that finishes, mean over all collectives of a run and over "
         "seeds. The kinds with the largest total time come first."
     )
-    return Figure(
-        name, "Times of collectives", caption + _left_out(grouping, kinds), with_limits(panels)
-    )
+    shown = _left_out(grouping, kinds)
+    return Figure(name, "Times of collectives", caption, with_limits(panels), shown)
 
 
 def _bars(
@@ -107,7 +106,7 @@ def _left_out(grouping: Grouping, kinds: Sequence[Kind]) -> str:
         parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
     if len(grouping.categories) > MOST_PANELS:
         parts.append(f"{MOST_PANELS} of {len(grouping.categories)} cases")
-    return f" Shown: {' and '.join(parts)}." if parts else ""
+    return f"Shown: {' and '.join(parts)}." if parts else ""
 
 
 def _times(collectives: pl.LazyFrame, runs: Sequence[int]) -> Times:

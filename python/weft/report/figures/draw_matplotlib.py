@@ -135,7 +135,7 @@ def _naming_letters(paths: Sequence[Path]) -> Iterator[None]:
 
 
 def _canvas(figure: Figure) -> Any:
-    """All panels of a figure under its title, over one legend."""
+    """All panels of a figure under its title, over one legend and what of all is shown."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
@@ -146,7 +146,8 @@ def _canvas(figure: Figure) -> Any:
     across = _across(names, width)
     title = wrapped(figure.title, width)
     panels = [wrapped(panel.title, width / columns - _GUTTER, _LETTER) for panel in figure.panels]
-    more = rows * (max(map(len, panels)) - 1) + len(title) - 1
+    shown = wrapped(figure.shown, width, _LETTER) if figure.shown else []
+    more = rows * (max(map(len, panels)) - 1) + len(title) - 1 + len(shown)
     room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across) + TITLE_LINE * more
     canvas = Canvas(figsize=(width, height + room), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -157,7 +158,7 @@ def _canvas(figure: Figure) -> Any:
     for ax in axes[len(figure.panels) :]:
         ax.set_visible(False)
     canvas.suptitle("\n".join(title), fontweight="bold", fontsize=11)
-    _legend(canvas, axes, names, across)
+    _legend(canvas, axes, (names, "\n".join(shown)), across)
     return canvas
 
 
@@ -211,8 +212,11 @@ def _panel(ax: Axes, panel: Panel) -> None:
     ax.set_ylabel(panel.plot.y.title)
 
 
-def _legend(canvas: Any, axes: Sequence[Axes], names: Sequence[str], across: int) -> None:
-    """One legend under all panels, so that it never lies over data."""
+def _legend(
+    canvas: Any, axes: Sequence[Axes], words: tuple[Sequence[str], str], across: int
+) -> None:
+    """One legend under all panels, so that it never lies over data, below a sentence."""
+    names, sentence = words
     entries: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
@@ -220,7 +224,10 @@ def _legend(canvas: Any, axes: Sequence[Axes], names: Sequence[str], across: int
     shown = [name for name in names if name in entries]
     if shown:
         handles = [entries[name] for name in shown]
-        canvas.legend(handles, shown, loc="outside lower center", ncols=across)
+        place = "outside lower center"
+        canvas.legend(handles, shown, loc=place, ncols=across, title=sentence or None)
+    elif sentence:
+        canvas.supxlabel(sentence, fontsize=9)
 
 
 def _bars(ax: Axes, plot: Bars) -> None:

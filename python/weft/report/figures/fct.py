@@ -35,8 +35,8 @@ def figures(grouping: Grouping, flows: pl.LazyFrame) -> list[Figure]:
     if not panels:
         return []
     caption = "Share of messages that completed within a time, all seeds together."
-    caption += omitted(grouping)
-    return [Figure("fct", "Flow completion times", caption, with_limits(panels))]
+    shown = omitted(grouping)
+    return [Figure("fct", "Flow completion times", caption, with_limits(panels), shown)]
 
 
 def _times(flows: pl.LazyFrame, rows: Sequence[Row]) -> list[float]:

@@ -25,10 +25,10 @@ _POINTS = 300
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One panel a category, one curve a scheme; nothing where nothing was sampled."""
     drawn = panels(grouping, partial(_rates, series), "goodput", rate_unit)
-    caption = f"Payload that all hosts together receive; {of_one_run(grouping)}." + omitted(
-        grouping
-    )
-    return [Figure("goodput", "Total goodput over time", caption, drawn)] if drawn else []
+    if not drawn:
+        return []
+    caption = f"Payload that all hosts together receive; {of_one_run(grouping)}."
+    return [Figure("goodput", "Total goodput over time", caption, drawn, omitted(grouping))]
 
 
 def _rates(series: pl.LazyFrame, row: Row) -> tuple[list[float], list[float]]:

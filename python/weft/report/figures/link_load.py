@@ -73,12 +73,14 @@ def _figure(
         f"{case}; {of_one_run(grouping)}. The same colour is the same load in all of these "
         f"maps.{ends_early(scale)}"
     )
+    parts = []
     if len(grouping.series) > MOST_SERIES:
-        caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."
+        parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
     if any(len(grid) > _MOST_SWITCHES for grid in maps.values()):
-        caption += f" The first {_MOST_SWITCHES} switches."
+        parts.append(f"the first {_MOST_SWITCHES} switches")
+    shown = f"Shown: {' and '.join(parts)}." if parts else ""
     title += f": {category.label}" if category.label else ""
-    return Figure("links", title, caption, panels)
+    return Figure("links", title, caption, panels, shown)
 
 
 Grid = dict[str, list[tuple[str, float]]]

@@ -94,9 +94,10 @@ def completion_times(
     what = "Time of an iteration" if iterations else "Collective completion time"
     level = _levels("cct_s", grouping)
     bound = "; the dashed line is the lower bound" if level else ""
-    caption = f"{what}, {_basis(grouping)}{bound}." + omitted_means(grouping)
+    caption = f"{what}, {_basis(grouping)}{bound}."
     measure = _Measure("cct_s", y, scale, level, marks or {})
-    return Figure("cct", "Completion time", caption, _panels(grouping, measure))
+    panels = _panels(grouping, measure)
+    return Figure("cct", "Completion time", caption, panels, omitted_means(grouping))
 
 
 def peak_queues(grouping: Grouping) -> Figure:
@@ -106,9 +107,8 @@ def peak_queues(grouping: Grouping) -> Figure:
     scale, unit = bytes_unit(values)
     measure = _Measure("peak_queue_bytes", Axis(f"peak queue [{unit}]"), scale)
     caption = f"The longest queue of any port, {_basis(grouping)}."
-    caption += omitted_means(grouping)
     panels = _panels(grouping, measure) if any(values) else ()
-    return Figure("peak-queue", "Peak queue", caption, panels)
+    return Figure("peak-queue", "Peak queue", caption, panels, omitted_means(grouping))
 
 
 def _slowdown(view: View) -> list[Figure]:
@@ -119,9 +119,9 @@ def _slowdown(view: View) -> list[Figure]:
     if len(bounds) < 2 and not marks:
         return []
     caption = f"Completion time / lower bound, {_basis(grouping)}; 1 is optimal."
-    caption += omitted_means(grouping)
     measure = _Measure("slowdown", Axis("slowdown"), marks=marks)
-    return [Figure("slowdown", "Slowdown", caption, _panels(grouping, measure))]
+    panels = _panels(grouping, measure)
+    return [Figure("slowdown", "Slowdown", caption, panels, omitted_means(grouping))]
 
 
 def _column(view: View, column: str) -> Figure:
@@ -135,16 +135,18 @@ def _column(view: View, column: str) -> Figure:
     if all(row[column] is None for rows in grouping.cells.values() for row in rows):
         return Figure(_file_name(column), title, caption, ())
     measure = _measure(grouping, column, view.marks(column, grouping))
-    caption += _explained(measure) + omitted_means(grouping)
-    return Figure(_file_name(column), title + at, caption, _panels(grouping, measure))
+    caption += _explained(measure)
+    panels = _panels(grouping, measure)
+    return Figure(_file_name(column), title + at, caption, panels, omitted_means(grouping))
 
 
 def _curve_of(view: View, curve: Grouping, column: str) -> Figure:
     """A column over all values of the key that is searched."""
     title = f"{_capital(column_text.name_of(column))} over {key_name(curve.x_key or '')}"
     measure = _measure(curve, column, view.marks(column, curve))
-    caption = f"{title}, {_basis(curve)}.{_explained(measure)}{omitted_means(curve)}"
-    return Figure(f"{_file_name(column)}-curve", title, caption, _panels(curve, measure))
+    caption = f"{title}, {_basis(curve)}.{_explained(measure)}"
+    panels = _panels(curve, measure)
+    return Figure(f"{_file_name(column)}-curve", title, caption, panels, omitted_means(curve))
 
 
 def _choice(view: View, over: str) -> Figure:
@@ -155,12 +157,13 @@ def _choice(view: View, over: str) -> Figure:
     if any(row[best_value.COLUMN] is None for row in rows):
         return Figure("best", title, "", ())
     column = column_text.name_of(view.settings.best.of if view.settings.best else "")
-    caption = f"The {name} with the smallest mean {column}.{omitted_means(grouping)}"
+    caption = f"The {name} with the smallest mean {column}."
     places = sorted({(row[best_value.COLUMN], text_of(row["best"])) for row in rows})
     key, texts = key_axis(over, [text for _, text in places])
     ticks = tuple((value, text) for (value, _), text in zip(places, texts, strict=True))
     measure = _Measure(best_value.COLUMN, Axis(f"best {key}", ticks=ticks))
-    return Figure("best", title, caption, _panels(grouping, measure))
+    panels = _panels(grouping, measure)
+    return Figure("best", title, caption, panels, omitted_means(grouping))
 
 
 def _measure(

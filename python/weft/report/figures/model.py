@@ -250,3 +250,10 @@ class Figure:
     title: str
     caption: str
     panels: tuple[Panel, ...]
+    shown: str = ""
+    """What of all is shown, where something is left out; picture files have this sentence, too."""
+
+    @property
+    def text(self) -> str:
+        """The caption with all of its sentences."""
+        return f"{self.caption} {self.shown}".rstrip()

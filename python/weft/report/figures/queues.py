@@ -71,7 +71,7 @@ def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> 
         return None
     what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every time"
     caption = f"{what}; {of_one_run(grouping)}. Short peaks are kept where samples are left out."
-    return Figure("queue", _title(probes), caption + omitted(grouping), drawn)
+    return Figure("queue", _title(probes), caption, drawn, omitted(grouping))
 
 
 def _samples(

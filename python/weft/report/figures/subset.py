@@ -35,7 +35,7 @@ def of_one_run(grouping: Grouping) -> str:
 
 
 def omitted(grouping: Grouping) -> str:
-    """What a figure of panels leaves out, as a further sentence of its caption."""
+    """Of what a figure of panels shows a part: its `Figure.shown`."""
     return _shown(grouping, len(grouping.categories), MOST_PANELS, "combinations")
 
 
@@ -54,4 +54,4 @@ def _shown(grouping: Grouping, panels: int, most: int, what: str) -> str:
         parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} {many}")
     if panels > most:
         parts.append(f"{most} of {panels} {what}")
-    return f" Shown: {' and '.join(parts)}." if parts else ""
+    return f"Shown: {' and '.join(parts)}." if parts else ""
