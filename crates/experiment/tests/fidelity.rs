@@ -222,6 +222,32 @@ size = "4MB"
     assert!(fluid > 2.0 * seconds(&result(&without, "fluid")), "the failure cost nothing: {fluid}");
 }
 
+/// What is on its way to a link that gets slow crosses it slowly: nobody is there before the bound.
+#[test]
+fn what_is_on_the_way_to_a_link_that_gets_slow_is_held_up() {
+    let text = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 3
+spines = 1
+hosts_per_leaf = 2
+link = "100Gbps"
+delay = "5us"
+[failures.slow]
+links = ["leaf-0 <-> spine-0"]
+kind = "degraded"
+lost = 0.7
+start = "40us"
+[balance]
+scheme = "ethereal"
+[workload]
+pattern = "permutation"
+size = "1MB"
+"#;
+    close(text, 0.03);
+    assert!(number(&result(text, "fluid"), "slowdown") >= 1.0);
+}
+
 /// The path that a queue pair draws when it has timed out is dead, too: its second time-out is as long as the first, and
 /// what else was out when that came waits no longer once something gets through.
 #[test]

@@ -16,6 +16,9 @@ use weft_sim::{Halt, RunConfig, Silence, Stall};
 use weft_transport::{GoBackN, MOST_BACKED_OFF, RecoveryConfig, Rewind};
 use weft_units::{PortId, Time};
 
+/// The load of a link, over its capacity, from which on packets wait at it.
+const FULL: f64 = 0.9;
+
 /// What routing learns at some time.
 #[derive(Debug)]
 struct Learning {
@@ -127,6 +130,9 @@ impl Engine<'_> {
         };
         for port in &ports {
             let capacity = speed(failures.capacity(fabric, *port, now));
+            if !is_first {
+                self.move_on_the_way(*port, capacity);
+            }
             self.capacities.set_whole(port.0, capacity);
             self.queues.set_capacity(port.0, capacity);
         }
@@ -195,6 +201,36 @@ impl Engine<'_> {
             }
         }
         self.unsettle(Time::ZERO);
+    }
+
+    /// `port` has another `capacity` from now on, in bytes of the wire a picosecond: what flows have on the way to it
+    /// crosses it at that, though it left at the rate before.
+    fn move_on_the_way(&mut self, port: PortId, capacity: f64) {
+        let before = self.capacities.whole(port.0);
+        if self.spreads || capacity <= 0.0 || before <= 0.0 || capacity == before {
+            return;
+        }
+        let crosses = |flow: &Flow| flow.rate > 0.0 && flow.forward.as_slice().contains(&port.0);
+        let rates = self.flows.iter().filter(|flow| crosses(flow)).map(|flow| flow.rate);
+        let load = rates.sum::<f64>();
+        // A link that was not full has nothing waiting that could go faster, and may carry all with less.
+        let was_full = load > before * FULL;
+        if load <= capacity && !was_full {
+            return;
+        }
+        for id in 0..self.flows.len() as u32 {
+            if !crosses(&self.flows[id as usize]) {
+                continue;
+            }
+            let there = self.arrivals(id).find(|(link, _)| *link == port);
+            let away = there.map_or(0, |(_, at)| (at - self.config.fabric.ports()[port].delay).0);
+            let flow = &self.flows[id as usize];
+            let nic = flow.forward.as_slice().first();
+            let most = nic.map_or(f64::INFINITY, |nic| self.rates.capacity(*nic));
+            let (rate, now) = (flow.rate, self.now);
+            let then = (rate * capacity / load).min(most);
+            self.flows[id as usize].hold_up((rate - then) * away as f64, now);
+        }
     }
 
     /// So many bytes of a flow had left and are lost all the same.

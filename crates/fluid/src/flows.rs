@@ -122,6 +122,11 @@ impl Flow {
     pub(crate) fn left_at(&self, now: Time) -> f64 {
         (self.left - self.rate * now.0.saturating_sub(self.since.0) as f64).max(0.0)
     }
+    /// So many bytes more have not crossed its links by `now`; below zero: fewer.
+    pub(crate) fn hold_up(&mut self, bytes: f64, now: Time) {
+        self.left = (self.left_at(now) + bytes).clamp(0.0, self.wire as f64);
+        self.since = now;
+    }
     /// Whether it stands for subflows on all paths.
     pub(crate) fn is_split(&self) -> bool {
         self.subflows > 1
