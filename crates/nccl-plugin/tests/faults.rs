@@ -353,7 +353,8 @@ fn a_rank_is_lost(
             let (to, from) = (rank.after(at + 1), rank.after(rank.ranks - at - 1));
             for (peer, request) in [(from, receive), (to, send)] {
                 match pair.outcome(request) {
-                    Ok(_) => assert_ne!(peer, 1, "rank 1 has no buffer and sends nothing"),
+                    // Before it happens, rank 1 may have taken what it has no buffer for.
+                    Ok(_) => assert!((peer, request) != (1, receive), "rank 1 sends nothing"),
                     Err(BenchError::Plugin { result, .. }) => {
                         assert_eq!((peer, result), (1, NcclResult::REMOTE_ERROR));
                         let took = begun.elapsed().as_secs_f64();
