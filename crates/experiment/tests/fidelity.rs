@@ -248,6 +248,35 @@ size = "1MB"
     assert!(number(&result(text, "fluid"), "slowdown") >= 1.0);
 }
 
+/// What waits before a link that is slow for a while is through soon once the link is whole again: as many bytes wait
+/// as before, not for as long.
+#[test]
+fn what_waits_before_a_link_that_is_whole_again_leaves_at_its_rate() {
+    close(
+        r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 4
+link = "100Gbps"
+delay = "500ns"
+[failures.slow]
+links = ["leaf-0 <-> spine-0"]
+kind = "degraded"
+lost = 0.75
+start = "5us"
+duration = "30us"
+[balance]
+scheme = "ethereal"
+[workload]
+pattern = "permutation"
+size = "1MB"
+"#,
+        0.08,
+    );
+}
+
 /// The path that a queue pair draws when it has timed out is dead, too: its second time-out is as long as the first, and
 /// what else was out when that came waits no longer once something gets through.
 #[test]

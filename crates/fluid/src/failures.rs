@@ -133,13 +133,11 @@ impl Engine<'_> {
             if !is_first {
                 self.move_on_the_way(*port, capacity);
             }
-            self.capacities.set_whole(port.0, capacity);
-            self.queues.set_capacity(port.0, capacity);
+            self.set_capacity(port.0, capacity);
         }
         for cut in self.layout.cuts().collect::<Vec<_>>() {
             let capacity = speed(self.layout.capacity(cut, failures, now));
-            self.capacities.set_whole(self.layout.cut(cut), capacity);
-            self.queues.set_capacity(self.layout.cut(cut), capacity);
+            self.set_capacity(self.layout.cut(cut), capacity);
         }
         if is_first
             && let Some(job) = &self.config.job
@@ -156,6 +154,12 @@ impl Engine<'_> {
                 false => self.find_again(port),
             }
         }
+    }
+
+    fn set_capacity(&mut self, resource: u32, capacity: f64) {
+        let before = self.capacities.whole(resource);
+        self.capacities.set_whole(resource, capacity);
+        self.queues.set_capacity(resource, (before, capacity), self.now);
     }
 
     /// The links between switches and hosts of a flow's path, and how long after it has left its NIC a

@@ -170,9 +170,20 @@ impl Queues {
     }
 
     /// A resource carries so many bytes a picosecond from now on.
-    pub(crate) fn set_capacity(&mut self, resource: u32, capacity: f64) {
-        if let Some(queue) = self.of.get_mut(resource as usize) {
-            queue.marked_at = self.mark_bytes * f64::from(queue.queues) / capacity;
+    pub(crate) fn set_capacity(
+        &mut self,
+        resource: u32,
+        (before, capacity): (f64, f64),
+        now: Time,
+    ) {
+        let Some(queue) = self.of.get_mut(resource as usize) else { return };
+        queue.marked_at = self.mark_bytes * f64::from(queue.queues) / capacity;
+        let wait = self.waits[resource as usize];
+        if wait > 0.0 && before > 0.0 && capacity > 0.0 && capacity != before {
+            // As many bytes as before.
+            self.set_wait(resource, wait * before / capacity, now);
+            self.touch(resource);
+            self.left.push(resource);
         }
     }
     /// The queues of the links of a cut may differ from now on.
