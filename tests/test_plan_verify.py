@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from conftest import command
 from small_plan import EXCHANGE, LEAF_SPINE
 from weft.errors import ExperimentError
-from weft.plans import make, network, verify
+from weft.plans import file, make, network, verify
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,30 @@ def test_a_plan_that_lies_is_found_out(plan: dict[str, Any], what: str, said: st
     found = falsify(plan, what)
     assert said in found
     assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda lie: lie["cluster"].update(extra=1),
+            "cluster: not as weft plan writes it (unknown key 'extra')",
+        ),
+        (lambda lie: lie.update(enforce="none"), "enforce: segments, not none"),
+    ],
+)
+def test_the_command_names_the_file_that_lies(
+    plan: dict[str, Any], change: Callable[[dict[str, Any]], None], said: str, tmp_path: Path
+) -> None:
+    """Not "plan:", of which there may be several."""
+    lie = copy.deepcopy(plan)
+    change(lie)
+    path = tmp_path / "changed.json"
+    file.write(lie, path)
+    arguments = command("plan", "--verify", path)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {path}: {said}")
 
 
 def agree_again(lie: dict[str, Any]) -> None:

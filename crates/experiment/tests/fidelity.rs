@@ -252,15 +252,7 @@ size = "1MB"
 /// as before, not for as long.
 #[test]
 fn what_waits_before_a_link_that_is_whole_again_leaves_at_its_rate() {
-    close(
-        r#"
-[fabric]
-topology = "leaf-spine"
-leaves = 4
-spines = 4
-hosts_per_leaf = 4
-link = "100Gbps"
-delay = "500ns"
+    let rest = r#"
 [failures.slow]
 links = ["leaf-0 <-> spine-0"]
 kind = "degraded"
@@ -272,9 +264,8 @@ scheme = "ethereal"
 [workload]
 pattern = "permutation"
 size = "1MB"
-"#,
-        0.08,
-    );
+"#;
+    close(&format!("{FABRIC}{rest}"), 0.08);
 }
 
 /// The path that a queue pair draws when it has timed out is dead, too: its second time-out is as long as the first, and

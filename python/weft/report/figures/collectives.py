@@ -16,6 +16,7 @@ from weft.report.figures.subset import (
     MOST_SERIES,
     evenly_spaced,
     first_series,
+    shown,
 )
 from weft.report.grouping import Category, Grouping
 from weft.study import stats
@@ -67,8 +68,8 @@ def _figure(
         "that starts to the last rank that finishes, mean over all collectives of a run and over "
         "seeds. The kinds with the largest total time come first."
     )
-    shown = _left_out(grouping, kinds)
-    return Figure(name, "Times of collectives", caption, with_limits(panels), shown)
+    left_out = _left_out(grouping, kinds)
+    return Figure(name, "Times of collectives", caption, with_limits(panels), left_out)
 
 
 def _bars(
@@ -106,7 +107,7 @@ def _left_out(grouping: Grouping, kinds: Sequence[Kind]) -> str:
         parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
     if len(grouping.categories) > MOST_PANELS:
         parts.append(f"{MOST_PANELS} of {len(grouping.categories)} cases")
-    return f"Shown: {' and '.join(parts)}." if parts else ""
+    return shown(parts)
 
 
 def _times(collectives: pl.LazyFrame, runs: Sequence[int]) -> Times:

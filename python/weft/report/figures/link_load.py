@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weft._types import Row
 from weft.report.figures.axes import ends_early, load_scale
 from weft.report.figures.model import Axis, Figure, HeatMap, Panel
-from weft.report.figures.subset import MOST_SERIES, first_series, of_one_run
+from weft.report.figures.subset import MOST_SERIES, first_series, of_one_run, shown
 from weft.report.grouping import Category, Grouping
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ def _figure(
         parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
     if any(len(grid) > _MOST_SWITCHES for grid in maps.values()):
         parts.append(f"the first {_MOST_SWITCHES} switches")
-    shown = f"Shown: {' and '.join(parts)}." if parts else ""
     title += f": {category.label}" if category.label else ""
-    return Figure("links", title, caption, panels, shown)
+    return Figure("links", title, caption, panels, shown(parts))
 
 
 Grid = dict[str, list[tuple[str, float]]]

@@ -54,4 +54,9 @@ def _shown(grouping: Grouping, panels: int, most: int, what: str) -> str:
         parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} {many}")
     if panels > most:
         parts.append(f"{most} of {panels} {what}")
+    return shown(parts)
+
+
+def shown(parts: Sequence[str]) -> str:
+    """The sentence that says of which parts a figure is; empty if it is of all."""
     return f"Shown: {' and '.join(parts)}." if parts else ""
